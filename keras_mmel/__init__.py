@@ -1,0 +1,17 @@
+"""Train Keras models on groups of views, weighted by their losses (MMEL)."""
+
+import importlib
+
+from keras_mmel.version import __version__
+
+# Loaded on first use: `data` needs TensorFlow, and the core must import on a
+# JAX or torch backend where TensorFlow is not installed.
+_LAZY_MODULES = ("data", "models")
+
+__all__ = ["__version__", *_LAZY_MODULES]
+
+
+def __getattr__(name):
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"keras_mmel.{name}")
+    raise AttributeError(f"module 'keras_mmel' has no attribute {name!r}")
