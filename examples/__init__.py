@@ -1,0 +1,1 @@
+"""Runnable scripts, one experiment each."""

@@ -1,0 +1,236 @@
+"""Records of runs: what was run, on what, for how long, with what result.
+
+Every number in the documentation comes from such a file, one JSON object a
+run:
+
+    command      the command line, with no path of the machine in it
+    method       what was run, for example "mmel-h"
+    seed         the seed of the run
+    settings     every setting that the result depends on
+    environment  versions, commit, processor, date
+    hours        wall time of the run
+    curves       lists of numbers, one entry per epoch
+    scores       the final numbers
+"""
+
+import datetime
+import json
+import math
+import os
+import pathlib
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+import keras_mmel
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# A result depends on these; edits elsewhere (documents, results) do not make
+# it a result of uncommitted code.
+CODE = ("keras_mmel", "examples", "benchmarks", "pyproject.toml")
+_NUMBERS = re.compile(r"\[\n\s+([-+\d.eE,\s]+?)\n\s+\]")
+
+
+def environment() -> dict:
+    """Versions, commit, machine and date of the running process.
+
+    Returns:
+        A dict with `python`, `keras`, `tensorflow` (`None` where it is not
+        installed), `numpy`, `keras_mmel`, `backend`, `commit` and `dirty`
+        (both `None` outside a git checkout; `dirty` tells that the code
+        differs from the commit), `platform`, `cpu`, `cores` (those this
+        process may use), `accelerators` and `date` (UTC).
+
+    Example:
+
+    ```python
+    from examples.records import environment
+
+    environment()["keras"]
+    ```
+    """
+    commit = _git("rev-parse", "HEAD")
+    changes = _git("status", "--porcelain", "--", *CODE)
+    tensorflow, accelerators = _tensorflow()
+    return {
+        "python": platform.python_version(),
+        "keras": keras.__version__,
+        "tensorflow": tensorflow,
+        "numpy": np.__version__,
+        "keras_mmel": keras_mmel.__version__,
+        "backend": keras.config.backend(),
+        "commit": commit,
+        "dirty": None if commit is None else bool(changes),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu_name(),
+        "cores": _cores(),
+        "accelerators": accelerators,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def command_line(argv: Sequence[str] | None = None) -> str:
+    """The command that started this process, fit for a record.
+
+    Args:
+        argv: the words after `python`, the script first; `sys.argv` where it
+            is `None`.
+
+    Returns:
+        One line. A script of the project becomes `-m package.script`, and
+        an absolute path in any other word is cut to its last part.
+
+    Example:
+
+    ```python
+    from examples.records import command_line
+
+    command_line(["examples/cifar.py", "--data_dir", "/disk/me/tfds"])
+    # "python -m examples.cifar --data_dir tfds"
+    ```
+    """
+    script, *words = sys.argv if argv is None else argv
+    path = pathlib.Path(script).resolve()
+    if path.suffix == ".py" and path.is_relative_to(ROOT):
+        module = path.relative_to(ROOT).with_suffix("")
+        run = ["-m", ".".join(module.parts)]
+    else:
+        run = [path.name]
+    return shlex.join(["python", *run, *map(_shorten, words)])
+
+
+def write_record(path: str | os.PathLike, record: Mapping) -> None:
+    """Write a record as JSON, whole or not at all.
+
+    The file appears under its name only when it is complete, so a run that is
+    killed leaves no half record. Keys are sorted, and NumPy numbers and arrays
+    become plain ones.
+
+    Args:
+        path: the file; missing folders are made.
+        record: nested dicts and lists of strings, numbers, booleans and
+            `None`.
+
+    Raises:
+        ValueError: if a number is NaN or infinite, or a string holds an
+            absolute path: a record is about the run, not about the machine.
+        TypeError: if a value has no place in JSON, or a key is no string.
+    """
+    if not isinstance(record, Mapping):
+        raise TypeError(f"`record` must be a dict. Received: {record!r}")
+    text = json.dumps(_plain(record, "record"), indent=2, sort_keys=True)
+    # A curve on one line instead of a line per epoch.
+    text = _NUMBERS.sub(
+        lambda found: "[" + " ".join(found.group(1).split()) + "]", text
+    )
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+    )
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        pathlib.Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_records(folder: str | os.PathLike) -> list[dict]:
+    """Read every record in a folder and the folders below it.
+
+    Args:
+        folder: where `write_record` put them; it may be missing.
+
+    Returns:
+        A list of records in the order of their file names.
+    """
+    paths = sorted(pathlib.Path(folder).rglob("*.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+
+def _plain(value, name):
+    """`value` as JSON types; `name` says where it sits in the record."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(
+                    f"Keys of {name} must be strings. Received: {key!r}"
+                )
+        return {k: _plain(v, f"{name}.{k}") for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{name}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} must be finite. Received: {value}")
+    if isinstance(value, str) and any(
+        os.path.isabs(part) for part in re.split(r"[\s=\"']+", value)
+    ):
+        raise ValueError(
+            f"{name} must hold no absolute path. Received: {value!r}"
+        )
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(
+        f"{name} must be a dict, list, string, number, boolean or None. "
+        f"Received: {value!r} (of type {type(value).__name__})"
+    )
+
+
+def _shorten(word):
+    name, equals, value = word.rpartition("=")
+    if os.path.isabs(value):
+        value = pathlib.Path(value).name
+    return f"{name}{equals}{value}"
+
+
+def _git(*arguments):
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _tensorflow():
+    try:
+        import tensorflow as tf
+    except ImportError:
+        return None, []
+    details = [
+        tf.config.experimental.get_device_details(device)
+        for device in tf.config.list_physical_devices("GPU")
+    ]
+    names = [detail.get("device_name", "GPU") for detail in details]
+    return tf.__version__, names
+
+
+def _cpu_name():
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or None
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found.group(1).strip() if found else platform.processor() or None
+
+
+def _cores():
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
