@@ -2,14 +2,22 @@
 
 import importlib
 
+from keras_mmel import callbacks
 from keras_mmel import objectives
+from keras_mmel.mmel_model import MMELModel
 from keras_mmel.version import __version__
 
 # Loaded on first use: `data` needs TensorFlow, and the core must import on a
 # JAX or torch backend where TensorFlow is not installed.
 _LAZY_MODULES = ("data", "models")
 
-__all__ = ["__version__", "objectives", *_LAZY_MODULES]
+__all__ = [
+    "MMELModel",
+    "__version__",
+    "callbacks",
+    "objectives",
+    *_LAZY_MODULES,
+]
 
 
 def __getattr__(name):

@@ -1,0 +1,127 @@
+"""What a batch has to fulfil, checked before it becomes a wrong loss."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_mmel import soft_targets
+from keras_mmel import view_losses
+
+_SPARSE = keras.losses.sparse_categorical_crossentropy
+
+
+def check_labels(label: Any, x: Any) -> None:
+    """Raises ValueError for missing labels, text, or another batch size."""
+    if label is None:
+        raise ValueError(
+            "Training needs labels: give `fit` pairs (x, y). Received: y=None"
+        )
+    batch = keras.tree.flatten(x["views"])[0].shape[0]
+    for leaf in keras.tree.flatten(label):
+        dtype = getattr(leaf, "dtype", None)
+        if dtype is not None and getattr(dtype, "name", dtype) == "string":
+            raise ValueError(
+                "Labels must be numbers; encode text with "
+                "`keras.layers.StringLookup`. "
+                f"Received: labels of dtype {getattr(dtype, 'name', dtype)}"
+            )
+        rows = leaf.shape[0] if len(leaf.shape) else 0
+        if None not in (rows, batch) and rows != batch:
+            raise ValueError(
+                "Labels are shared by the views of an example: y must have "
+                f"shape (batch, ...) with batch={batch}. "
+                f"Received: y.shape={tuple(leaf.shape)}"
+            )
+
+
+def check_label_shape(output: view_losses.Output, num_views: Any) -> None:
+    """Raises ValueError where labels of a known loss would broadcast.
+
+    Args:
+        output: From `keras_mmel.view_losses.pair_outputs`.
+        num_views: Size of the groups, for the message.
+    """
+    fn = getattr(output.loss, "fn", None)
+    if fn is not _SPARSE and soft_targets.soft_twin(output.loss) is None:
+        return
+    label = tuple(output.label.shape[1:])
+    prediction = tuple(output.prediction.shape[1:])
+    expected = prediction
+    if fn is _SPARSE:
+        axis = output.loss._fn_kwargs.get("axis", -1)
+        without = list(output.prediction.shape)
+        del without[axis]
+        expected = tuple(without[1:])
+    if not _same(label, expected):
+        raise ValueError(
+            f"Labels of {output.name} must have shape "
+            f"{_shape(('batch', *expected))} for the loss "
+            f"{output.loss.name!r} and predictions of shape "
+            f"{_shape(('batch', *prediction))}: one label for each example, "
+            f"shared by its {num_views} views. "
+            f"Received: y.shape={_shape(('batch', *label))}"
+        )
+
+
+def per_example(sample_weight: Any) -> Any:
+    """Sample weights as float32 `(batch,)`, or ValueError."""
+    if isinstance(sample_weight, (dict, list, tuple)):
+        raise ValueError(
+            "`sample_weight` must be one tensor of shape (batch,): the weight "
+            "of an example holds for all outputs. "
+            f"Received: a {type(sample_weight).__name__}"
+        )
+    sample_weight = ops.cast(sample_weight, "float32")
+    shape = tuple(sample_weight.shape)
+    if len(shape) == 2 and shape[1] == 1:
+        sample_weight = ops.squeeze(sample_weight, axis=1)
+    elif len(shape) != 1:
+        raise ValueError(
+            "`sample_weight` must have shape (batch,), one weight per example; "
+            "views are weighted by their losses. "
+            f"Received: sample_weight.shape={shape}"
+        )
+    return sample_weight
+
+
+def check_finite(losses: Any, mask: Any = None) -> None:
+    """Raises ValueError that names the first view whose loss is not finite.
+
+    Args:
+        losses: View losses `(batch, num_views)`, with values.
+        mask: None or bool `(batch, num_views)`, `False` for padding.
+    """
+    if isinstance(losses, keras.KerasTensor):
+        return
+    values = ops.convert_to_numpy(ops.stop_gradient(losses))
+    bad = ~np.isfinite(values)
+    if mask is not None:
+        bad &= ops.convert_to_numpy(ops.cast(mask, "bool"))
+    if bad.any():
+        example, view = np.argwhere(bad)[0]
+        raise ValueError(
+            f"The loss of view {view} of example {example} of the batch is "
+            "not finite; it would make the loss of the whole step NaN. "
+            f"Received: view losses {values[example].tolist()}"
+        )
+
+
+def _same(label, expected):
+    """Equal up to a last axis of length 1."""
+    options = [expected, (*expected, 1)]
+    if expected and expected[-1] == 1:
+        options.append(expected[:-1])
+    return any(
+        len(label) == len(option)
+        and all(
+            a == b or a is None or b is None
+            for a, b in zip(label, option, strict=True)
+        )
+        for option in options
+    )
+
+
+def _shape(parts):
+    return f"({', '.join(map(str, parts))})"

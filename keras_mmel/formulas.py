@@ -1,0 +1,224 @@
+r"""Formulas: the view losses of a group in, one number per group out.
+
+For view losses $l_1 .. l_k$ of one group and $\lambda$ = `lambda_p`, the worst
+reweighting of the views within a KL ball around the uniform one has a closed
+form (theorem 1 of the paper):
+
+$$w_j = \mathrm{softmax}_j(l_j / \lambda) \tag{6}$$
+$$R = \sum_j w_j l_j - \lambda \sum_j w_j \log(k w_j)
+    = \lambda \log \frac{1}{k} \sum_j e^{l_j / \lambda} \tag{7}$$
+
+The weights' own derivative cancels against the KL term, so that
+$dR/d\theta = \sum_j w_j \, dl_j/d\theta$: no `stop_gradient` is needed.
+
+Nothing here knows a model or data. Everything is computed in float32 on
+`keras.ops`, whatever precision comes in: `loss / lambda_p` overflows float16
+before the maximum can be subtracted.
+
+Reference:
+    Yi et al., Reweighting Augmented Samples by Minimizing the Maximal Expected
+    Loss, ICLR 2021.
+"""
+
+import math
+import numbers
+from typing import Any
+
+from keras import ops
+
+# `lambda_p` is clipped to this range. At its ends the float32 softmax already
+# is the limit: losses further apart than 1e-28 give weights of exactly 0 and
+# 1 at the lower end, and exp(loss / 1e20) is 1 for every loss below 1e12 at
+# the upper. Going further would meet subnormal numbers in the gradient.
+_LAMBDA_RANGE = (1e-30, 1e20)
+
+
+def view_weights(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
+    r"""Weight of each view in its group: softmax of loss over `lambda_p`.
+
+    Computes $w_j = \mathrm{softmax}_j(l_j / \lambda)$ over the real views of
+    each group (equation 6). `lambda_p=inf` gives equal weights, `lambda_p=0`
+    gives all the weight to the view with the largest loss; ties share it.
+
+    Args:
+        losses: Shape `(batch, num_views)`. View losses, any float type.
+        lambda_p: KL coefficient, a float from 0 to inf or a scalar tensor, in
+            the unit of the losses.
+        mask: Optional, bool of shape `(batch, num_views)`. `False` marks
+            padding: its weight is exactly 0 whatever its loss, NaN included.
+
+    Returns:
+        Float32 of shape `(batch, num_views)`. Each row sums to 1; a row without
+        a real view is all zeros. A non-finite loss of a real view makes the
+        weights of its group NaN.
+
+    Raises:
+        ValueError: If `lambda_p` is negative or NaN, `losses` is not a matrix
+            or `mask` has another shape.
+
+    Example:
+
+    >>> keras_mmel.objectives.view_weights([[1.0, 2.0]], lambda_p=1.0)
+    [[0.26894143, 0.7310586]]
+
+    Reference:
+        Yi et al., ICLR 2021, equation 6.
+    """
+    losses, real = _real_losses(losses, mask)
+    largest = ops.max(_fill(losses, real, -math.inf), axis=1, keepdims=True)
+    scaled = (losses - _finite_or_zero(largest, real)) / _scale(lambda_p)
+    unnormalized = _fill(ops.exp(scaled), real, 0.0)
+    total = ops.sum(unnormalized, axis=1, keepdims=True)
+    weights = ops.divide_no_nan(unnormalized, total)
+    return _fill(weights + _nan_if_not_finite(losses), real, 0.0)
+
+
+def maximal_expected_loss(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
+    r"""Loss of each group under the worst reweighting of its views.
+
+    Computes $R = \lambda \log \frac{1}{k} \sum_j e^{l_j / \lambda}$ over the
+    $k$ real views of each group, which equals
+    $\sum_j w_j l_j - \lambda \sum_j w_j \log(k w_j)$ with the weights of
+    `view_weights` (equation 7). `lambda_p=inf` gives the mean of the losses,
+    `lambda_p=0` their maximum. The gradient with respect to $l_j$ is $w_j$.
+
+    Args:
+        losses: Shape `(batch, num_views)`. View losses, any float type.
+        lambda_p: KL coefficient, a float from 0 to inf or a scalar tensor, in
+            the unit of the losses.
+        mask: Optional, bool of shape `(batch, num_views)`. `False` marks
+            padding: it does not count in $k$ and gets no gradient, even when
+            its loss is NaN.
+
+    Returns:
+        Float32 of shape `(batch,)`, in the unit of the losses. A group without
+        a real view gives 0; a group with a non-finite loss of a real view
+        gives NaN, so that it is seen and not weighted away.
+
+    Raises:
+        ValueError: If `lambda_p` is negative or NaN, `losses` is not a matrix
+            or `mask` has another shape.
+
+    Example:
+
+    >>> keras_mmel.objectives.maximal_expected_loss([[1.0, 2.0]], lambda_p=1.0)
+    [1.6201146]
+
+    Reference:
+        Yi et al., ICLR 2021, equation 7.
+    """
+    losses, real = _real_losses(losses, mask)
+    scale = _scale(lambda_p)
+    mean_over_views = _mean_over(losses, real)
+    mean = mean_over_views(losses)
+    largest = _finite_or_zero(
+        ops.max(_fill(losses, real, -math.inf), axis=1, keepdims=True), real
+    )
+    smallest = ops.min(_fill(losses, real, math.inf), axis=1, keepdims=True)
+    # R does not depend on the centre, its rounding error does. Around the mean
+    # nothing cancels while the losses are within one lambda of each other;
+    # further apart, exp would overflow around anything but the maximum.
+    centre = ops.stop_gradient(
+        ops.where(largest - smallest <= scale, mean, largest)
+    )
+    scaled = (losses - centre) / scale
+    excess = mean_over_views(_fill(ops.expm1(scaled), real, 0.0))
+    near = excess > -0.5
+    average = ops.where(near, 1.0, mean_over_views(ops.exp(scaled)))
+    # log1p is exact where the mean of exp is close to 1, log elsewhere.
+    log_mean_exp = ops.where(near, ops.log1p(excess), ops.log(average))
+    value = centre + scale * log_mean_exp + _nan_if_not_finite(losses)
+    return ops.squeeze(value, axis=1)
+
+
+def effective_views(weights: Any) -> Any:
+    r"""Number of views that count: $\exp(-\sum_j w_j \log w_j)$.
+
+    From 1, where one view has all the weight, to the number of real views,
+    where they weigh the same.
+
+    Args:
+        weights: Shape `(batch, num_views)`, from `view_weights`.
+
+    Returns:
+        Float32 of shape `(batch,)`.
+
+    Example:
+
+    >>> keras_mmel.objectives.effective_views([[0.5, 0.5], [1.0, 0.0]])
+    [2.0, 1.0]
+    """
+    weights = ops.cast(ops.convert_to_tensor(weights), "float32")
+    logs = ops.log(ops.where(weights > 0, weights, 1.0))
+    return ops.exp(-ops.sum(weights * logs, axis=1))
+
+
+def check_lambda_p(lambda_p: Any) -> None:
+    """Raises ValueError unless `lambda_p` is a number from 0 to inf."""
+    if not (is_number(lambda_p) and lambda_p >= 0):
+        raise ValueError(
+            "`lambda_p` must be a number from 0 (the maximum) to inf (the "
+            f"mean). Received: lambda_p={lambda_p!r}"
+        )
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number and not a bool."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _real_losses(losses, mask):
+    """Float32 losses with 0 in place of padding, and the bool mask or None."""
+    losses = ops.cast(ops.convert_to_tensor(losses), "float32")
+    if len(losses.shape) != 2:
+        raise ValueError(
+            "`losses` must have shape (batch, num_views). "
+            f"Received: losses.shape={tuple(losses.shape)}"
+        )
+    if mask is None:
+        return losses, None
+    mask = ops.cast(ops.convert_to_tensor(mask), "bool")
+    same = len(mask.shape) == 2 and all(
+        m == n or m is None or n is None
+        for m, n in zip(mask.shape, losses.shape, strict=True)
+    )
+    if not same:
+        raise ValueError(
+            "`mask` must have the shape of `losses`, "
+            f"{tuple(losses.shape)}. Received: mask.shape={tuple(mask.shape)}"
+        )
+    return ops.where(mask, losses, 0.0), mask
+
+
+def _scale(lambda_p):
+    if isinstance(lambda_p, numbers.Real):
+        check_lambda_p(lambda_p)
+    return ops.clip(
+        ops.cast(ops.convert_to_tensor(lambda_p), "float32"), *_LAMBDA_RANGE
+    )
+
+
+def _fill(values, real, value):
+    return values if real is None else ops.where(real, values, value)
+
+
+def _finite_or_zero(largest, real):
+    """A group without a real view has no maximum; any number will do."""
+    if real is None:
+        return largest
+    return ops.where(ops.any(real, axis=1, keepdims=True), largest, 0.0)
+
+
+def _mean_over(losses, real):
+    """Function that averages over the real views, 0 where there is none."""
+    if real is None:
+        return lambda values: ops.mean(values, axis=1, keepdims=True)
+    real = ops.cast(real, losses.dtype)
+    count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
+    return lambda values: ops.sum(values * real, axis=1, keepdims=True) / count
+
+
+def _nan_if_not_finite(losses):
+    """0, or NaN where a real view's loss is not finite: seen, not hidden."""
+    finite = ops.all(ops.isfinite(losses), axis=1, keepdims=True)
+    return ops.where(finite, 0.0, math.nan)

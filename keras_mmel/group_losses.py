@@ -1,0 +1,119 @@
+"""The view losses of a batch of groups, for every objective and teacher.
+
+objective   teacher   original      augmented views
+hard        no        l(f(x), y)    l(f(z), y)
+hard        yes       l(f(x), y)    l(f(z), teacher(z))
+soft        no        l(f(x), y)    l(f(z), f(x))
+soft        yes       l(f(x), y)    l(f(z), teacher(z) if it disagrees,
+                                          else f(x))
+"""
+
+from typing import Any
+from typing import NamedTuple
+
+from keras import ops
+
+from keras_mmel import batch_checks
+from keras_mmel import groups
+from keras_mmel import soft_targets
+from keras_mmel import view_losses
+from keras_mmel.objectives import Objective
+
+
+class GroupLosses(NamedTuple):
+    """View losses of a batch.
+
+    Attributes:
+        losses: Float32 `(batch, num_views)`, what the objective takes.
+        original: Float32 `(batch,)`: the compiled loss of view 0.
+        reduction: How the compiled losses reduce the batch.
+    """
+
+    losses: Any
+    original: Any
+    reduction: str | None
+
+
+def group_losses(
+    objective: Objective,
+    x: Any,
+    y: Any,
+    prediction: Any,
+    *,
+    loss: Any,
+    loss_weights: Any = None,
+    soft_loss: Any = None,
+    output_names: list[str] | None = None,
+) -> GroupLosses:
+    """View losses of a batch of groups, summed over the model's outputs.
+
+    Args:
+        objective: Decides what augmented views are compared with.
+        x: A batch of groups.
+        y: Labels, or labels and teacher predictions.
+        prediction: Output of the model on the flat batch.
+        loss: What was compiled.
+        loss_weights: What was compiled.
+        soft_loss: What was given to `MMELModel`.
+        output_names: Names of the model's outputs, where it has them.
+
+    Returns:
+        `GroupLosses`.
+
+    Raises:
+        ValueError: Where shapes or structures do not match, or a loss cannot
+            be had per view.
+    """
+    label, teacher = groups.split_labels(y)
+    views = groups.num_views(x)
+    batch_checks.check_labels(label, x)
+    outputs = view_losses.pair_outputs(
+        loss,
+        loss_weights,
+        label,
+        prediction,
+        output_names,
+        extra=(teacher, soft_loss),
+    )
+    total = original = 0.0
+    for output in outputs:
+        batch_checks.check_label_shape(output, views)
+        rows, original_rows = _rows(output, objective, views)
+        if output.weight is not None:
+            rows, original_rows = (
+                rows * output.weight,
+                (original_rows * output.weight),
+            )
+        total, original = total + rows, original + original_rows
+    batch = groups.batch_size(x)
+    return GroupLosses(
+        ops.reshape(total, (batch, views)),
+        ops.reshape(original, (batch, views))[:, 0],
+        view_losses.reduction_of(outputs),
+    )
+
+
+def _rows(output, objective, views):
+    """Losses of the flat batch: what the objective takes, and compiled."""
+    teacher, soft_loss = output.extra
+    prediction = output.prediction
+    compiled = view_losses.loss_per_row(
+        output.loss, groups.repeat_for_views(output.label, views), prediction
+    )
+    if teacher is None and not objective.soft_targets:
+        return compiled, compiled
+    twin = soft_targets.twin_for(output, soft_loss)
+    if teacher is not None:
+        teacher = soft_targets.teacher_rows(teacher, prediction, output.name)
+    target = teacher
+    if objective.soft_targets:
+        target = soft_targets.soft_target(
+            twin,
+            prediction,
+            views,
+            teacher,
+            getattr(objective, "stop_gradient", True),
+        )
+    augmented = view_losses.loss_per_row(twin.loss, target, prediction)
+    is_original = ops.arange(ops.shape(compiled)[0]) % views == 0
+    return ops.where(is_original, compiled, augmented), compiled

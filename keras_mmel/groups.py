@@ -1,0 +1,202 @@
+"""The data contract: what a batch of groups is, and how it becomes flat.
+
+A batch carries views by its structure, never by its rank:
+
+    ({"views": x}, y)                 x: any nest, each (batch, num_views, ...)
+    ({"views": x, "mask": m}, y)      m: (batch, num_views), False is padding
+    ({"views": x}, {"label": y, "teacher": t})     t: (batch, num_views, ...)
+
+A flat batch holds the views of one example next to each other: row
+`i * num_views + j` is view `j` of example `i`.
+"""
+
+from typing import Any
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+_CONTRACT = (
+    '`fit` takes groups: x must be {"views": x} or {"views": x, "mask": mask} '
+    "with tensors of shape (batch, num_views, ...)."
+)
+
+
+class Labels(NamedTuple):
+    """What a batch of groups is trained against.
+
+    Attributes:
+        label: Nest of tensors `(batch, ...)`, shared by the views.
+        teacher: Nest of tensors `(batch, num_views, ...)` or None.
+    """
+
+    label: Any
+    teacher: Any
+
+
+def is_group(x: Any) -> bool:
+    """Whether `x` says by its structure that it carries views."""
+    return isinstance(x, dict) and "views" in x
+
+
+def check_groups(x: Any) -> None:
+    """Raises ValueError where `x` is not a batch of groups.
+
+    Args:
+        x: The first element of a batch.
+
+    Raises:
+        ValueError: If the structure is wrong, a tensor is ragged or has no
+            group axis, or group axes differ in length.
+    """
+    if not is_group(x):
+        raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
+    unknown = set(x) - {"views", "mask"}
+    if unknown:
+        raise ValueError(
+            f"{_CONTRACT} Received unknown keys {sorted(unknown)} in "
+            f"x={_describe(x)}"
+        )
+    leaves = keras.tree.flatten(x["views"])
+    if not leaves:
+        raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
+    for leaf in leaves:
+        if type(leaf).__name__ in ("RaggedTensor", "SparseTensor"):
+            raise ValueError(
+                "Groups must be dense: give every group the same number of "
+                'views and mark the missing ones in "mask". '
+                f"Received: x={_describe(x)}"
+            )
+        if (_rank(leaf) or 0) < 2:
+            raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
+    sizes = {leaf.shape[1] for leaf in leaves} - {None}
+    if len(sizes) > 1 or 0 in sizes:
+        raise ValueError(
+            "All inputs must have the same number of views, at least 1, on "
+            f"axis 1. Received: x={_describe(x)}"
+        )
+    mask = x.get("mask")
+    if mask is not None:
+        known = sizes | ({mask.shape[1]} - {None} if _rank(mask) == 2 else {0})
+        if len(known) > 1 or 0 in known:
+            raise ValueError(
+                '"mask" must have shape (batch, num_views). '
+                f"Received: x={_describe(x)}"
+            )
+
+
+def num_views(x: Any) -> Any:
+    """Size of the groups in `x`: an int, or a scalar tensor if not static."""
+    leaves = keras.tree.flatten(x["views"])
+    sizes = [leaf.shape[1] for leaf in leaves if leaf.shape[1] is not None]
+    return sizes[0] if sizes else ops.shape(leaves[0])[1]
+
+
+def batch_size(x: Any) -> Any:
+    """Number of groups in `x`: an int, or a scalar tensor if not static."""
+    return ops.shape(keras.tree.flatten(x["views"])[0])[0]
+
+
+def split_labels(y: Any) -> Labels:
+    """Label and teacher predictions of a batch of groups.
+
+    Args:
+        y: The second element of a batch: labels, or
+            `{"label": labels, "teacher": predictions}`.
+
+    Returns:
+        `Labels`; its `teacher` is None where `y` has none.
+    """
+    if isinstance(y, dict) and set(y) == {"label", "teacher"}:
+        return Labels(y["label"], y["teacher"])
+    return Labels(y, None)
+
+
+def flatten_views(x: Any) -> Any:
+    """The views as one flat batch for the model.
+
+    A padding view is replaced by its group's original: whatever the padding
+    holds, it then cannot reach the statistics of a BatchNormalization layer or
+    turn a gradient into NaN.
+
+    Args:
+        x: A batch of groups that `check_groups` accepts.
+
+    Returns:
+        Nest like `x["views"]` with tensors `(batch * num_views, ...)`.
+    """
+    mask = x.get("mask")
+
+    def flatten(views):
+        views = ops.convert_to_tensor(views)
+        is_text = keras.backend.standardize_dtype(views.dtype) == "string"
+        if mask is not None and not is_text:
+            ones = (1,) * (len(views.shape) - 2)
+            real = ops.reshape(
+                ops.cast(mask, "bool"), tuple(ops.shape(mask)) + ones
+            )
+            views = ops.where(real, views, views[:, :1])
+        shape = tuple(ops.shape(views))
+        return ops.reshape(views, (shape[0] * shape[1], *shape[2:]))
+
+    return keras.tree.map_structure(flatten, x["views"])
+
+
+def flatten_pairs(values: Any) -> Any:
+    """`(batch, num_views, ...)` to `(batch * num_views, ...)`, for a tensor."""
+    values = ops.convert_to_tensor(values)
+    shape = tuple(ops.shape(values))
+    return ops.reshape(values, (shape[0] * shape[1], *shape[2:]))
+
+
+def repeat_for_views(values: Any, views: Any) -> Any:
+    """`(batch, ...)` to `(batch * num_views, ...)`: one copy per view."""
+    values = ops.convert_to_tensor(values)
+    shape = tuple(ops.shape(values))
+    copies = ops.broadcast_to(
+        ops.expand_dims(values, 1), (shape[0], views, *shape[1:])
+    )
+    return ops.reshape(copies, (shape[0] * views, *shape[1:]))
+
+
+def original_rows(values: Any, views: Any) -> Any:
+    """Rows of view 0: `(batch * num_views, ...)` to `(batch, ...)`, a nest.
+
+    What Keras attaches to predictions (the mask of a sequence, the logits
+    behind a softmax) is kept, so that losses and metrics see the rows as they
+    would see the predictions of plain examples.
+    """
+
+    def pick(rows):
+        picked = rows[::views]
+        for name in ("_keras_mask", "_keras_logits"):
+            attached = getattr(rows, name, None)
+            if attached is not None:
+                setattr(picked, name, attached[::views])
+        return picked
+
+    return keras.tree.map_structure(pick, values)
+
+
+def _rank(leaf):
+    """Number of axes, or None for a TensorFlow tensor of unknown rank."""
+    shape = leaf.shape
+    return shape.rank if hasattr(shape, "rank") else len(shape)
+
+
+def _describe(x):
+    """Structure of `x` with shapes in place of tensors."""
+
+    def describe(leaf):
+        shape = getattr(leaf, "shape", None)
+        if shape is None:
+            return type(leaf).__name__
+        name = type(leaf).__name__
+        prefix = name if name in ("RaggedTensor", "SparseTensor") else ""
+        if _rank(leaf) is None:
+            return "unknown shape"
+        return f"{prefix}{tuple(shape)}"
+
+    if type(x).__name__ in ("RaggedTensor", "SparseTensor"):
+        return describe(x)
+    return keras.tree.map_structure(describe, x)

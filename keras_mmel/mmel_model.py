@@ -1,0 +1,400 @@
+"""MMELModel: groups in, a training step out."""
+
+import functools
+import os
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_mmel import batch_checks
+from keras_mmel import groups
+from keras_mmel import objectives
+from keras_mmel import replicas
+from keras_mmel import view_losses
+from keras_mmel.group_losses import group_losses
+from keras_mmel.plain_examples import PlainExamples
+
+
+@keras.saving.register_keras_serializable(package="keras_mmel")
+class MMELModel(PlainExamples):
+    r"""Trains a Keras model on groups of views, weighted by their losses.
+
+    `fit` takes groups of views, and each group enters the loss as one number
+    $R$, the maximal expected loss over its views (equations 7 to 10 of the
+    paper), instead of their mean. Its gradient is
+    $\sum_j w_j \, dl_j / d\theta$ with $w = \mathrm{softmax}(l / \lambda_P)$:
+    the views that the model finds harder count more.
+
+    A batch says by its structure that it carries views:
+
+    - `({"views": x}, y)`: `x` is any nest of tensors `(batch, num_views, ...)`
+      with the original first; `y`, `(batch, ...)`, is shared by the views.
+    - `({"views": x, "mask": m}, y)`: `m`, bool `(batch, num_views)`, is `False`
+      where a view is padding.
+    - `({"views": x}, {"label": y, "teacher": t})`: `t`,
+      `(batch, num_views, ...)`, holds a teacher's predictions (probabilities or
+      values), which become the labels of the augmented views.
+    - `(..., sample_weight)`: one weight per example.
+
+    `evaluate`, `predict`, `validation_data` and `export` take plain examples,
+    as the wrapped model does. The training log has `loss` ($R$),
+    `original_loss` (the compiled loss of view 0, comparable to `val_loss`),
+    `effective_views` (exp of the entropy of the weights: from 1, all on one
+    view, to `num_views`, all alike) and the compiled metrics of view 0, as
+    means over the epoch.
+
+    A view whose loss is not finite makes the loss of its batch NaN, as in
+    plain Keras: the log shows it and `keras.callbacks.TerminateOnNaN` stops.
+    With `run_eagerly=True` an error names the example and the view.
+
+    Args:
+        model: The `keras.Model` to train. It is what is evaluated, exported
+            and deployed. Its weights are shared, not copied.
+        objective: `"hard"` (MMEL-H), `"soft"` (MMEL-S), `"uniform"` (the mean)
+            or a `keras_mmel.objectives.Objective`.
+        soft_loss: Optional loss `(target, y_pred)` for predicted targets, for
+            compiled losses without a known soft form. A nest like the compiled
+            loss where the model has several outputs. The target is the
+            predicted distribution where the compiled loss is a Keras
+            crossentropy, else the model's output as it is.
+        name: Optional name.
+
+    Attributes:
+        model: The wrapped model.
+        objective: The objective, with the current `lambda_p`.
+        lambda_p: The KL coefficient. Assign to it to change it during
+            training, without retracing; see
+            `keras_mmel.callbacks.LambdaSchedule`.
+
+    Raises:
+        TypeError: If `model` is not a `keras.Model`.
+        ValueError: If the objective is unknown or its settings are invalid.
+
+    Example:
+
+    ```python
+    model = keras.Sequential(
+        [keras.Input((8,)), keras.layers.Dense(3, activation="softmax")]
+    )
+    mmel = keras_mmel.MMELModel(model, "hard")
+    mmel.compile(
+        "sgd", "sparse_categorical_crossentropy", metrics=["accuracy"]
+    )
+    views = np.random.rand(64, 5, 8).astype("float32")  # 64 groups of 5 views
+    labels = np.random.randint(0, 3, 64)
+    mmel.fit({"views": views}, labels, epochs=2)
+    mmel.predict(views[:, 0])  # plain examples
+    mmel.model.save("model.keras")
+    ```
+
+    Reference:
+        Yi et al., Reweighting Augmented Samples by Minimizing the Maximal
+        Expected Loss, ICLR 2021.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        objective: "str | objectives.Objective" = "hard",
+        *,
+        soft_loss: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ):
+        if not isinstance(model, keras.Model):
+            raise TypeError(
+                "`model` must be a `keras.Model`. "
+                f"Received: {model!r} of type {type(model).__name__}"
+            )
+        if isinstance(model, MMELModel):
+            raise ValueError(
+                "`model` must be the model to train, not a wrapper around it. "
+                "Received: an `MMELModel`"
+            )
+        # Keras chooses loss scaling by the policy of the outermost model, and
+        # the wrapped model casts its inputs itself.
+        kwargs.update(dtype=model.dtype_policy, autocast=False)
+        super().__init__(name=name, **kwargs)
+        self.model = model
+        self._objective = objectives.get(objective)
+        self._soft_loss = soft_loss
+        self._lambda_p = None
+        if hasattr(self._objective, "lambda_p"):
+            self._lambda_p = self.add_weight(
+                name="lambda_p",
+                shape=(),
+                dtype="float32",
+                initializer=keras.initializers.Constant(
+                    float(self._objective.lambda_p)
+                ),
+                trainable=False,
+                autocast=False,
+            )
+        self._original_loss = keras.metrics.Mean(name="original_loss")
+        self._effective_views = keras.metrics.Mean(name="effective_views")
+        self.view_metrics = [self._original_loss, self._effective_views]
+        self.built = model.built
+
+    # Settings
+
+    @property
+    def objective(self) -> objectives.Objective:
+        if self._lambda_p is None:
+            return self._objective
+        config = self._objective.get_config()
+        return self._objective.from_config(
+            {**config, "lambda_p": self.lambda_p}
+        )
+
+    @property
+    def lambda_p(self) -> float:
+        if self._lambda_p is None:
+            raise ValueError(
+                f"The objective {self._objective!r} has no `lambda_p`."
+            )
+        return float(ops.convert_to_numpy(self._lambda_p.value))
+
+    @lambda_p.setter
+    def lambda_p(self, value: float):
+        objectives.check_lambda_p(value)
+        if self._lambda_p is None:
+            raise ValueError(
+                f"The objective {self._objective!r} has no `lambda_p` to set. "
+                f"Received: lambda_p={value!r}"
+            )
+        self._lambda_p.assign(float(value))
+
+    @property
+    def output_names(self) -> list[str]:
+        # Keras asks the compiled model for the names of its outputs. A model
+        # that has none must look here as it does by itself.
+        return self.model.output_names
+
+    # Forward
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, inputs, training=None):
+        # `training` reaches the wrapped model through Keras's call context,
+        # also where its `call` does not take the argument.
+        if not groups.is_group(inputs):
+            return self.model(inputs)
+        if self.takes_plain:
+            raise ValueError(
+                "`evaluate`, `predict` and `validation_data` take plain "
+                "examples, not groups: give the originals. "
+                'Received: x with the key "views"'
+            )
+        groups.check_groups(inputs)
+        return self.model(groups.flatten_views(inputs))
+
+    # Training
+
+    def compute_loss(
+        self,
+        x=None,
+        y=None,
+        y_pred=None,
+        sample_weight=None,
+        training=True,
+    ):
+        if not groups.is_group(x):
+            if training:
+                groups.check_groups(x)
+            return super().compute_loss(
+                x, y, y_pred, sample_weight, training=training
+            )
+        found = self._group_losses(x, y, y_pred)
+        mask, lambda_p = x.get("mask"), self._objective_arguments()
+        if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
+            # Loss scaling meets overflows on purpose and skips the step.
+            batch_checks.check_finite(found.losses, mask)
+        if sample_weight is not None:
+            sample_weight = batch_checks.per_example(sample_weight)
+        objective = self._objective(found.losses, mask, **lambda_p)
+        weights = self._objective.weights(found.losses, mask, **lambda_p)
+
+        def reduce(values):
+            total, size = view_losses.reduce_groups(
+                values, sample_weight, found.reduction
+            )
+            return ops.divide_no_nan(total, replicas.total(size))
+
+        additional = sum(
+            ops.sum(ops.cast(loss, "float32")) for loss in self.losses
+        )
+        additional = additional / replicas.count()
+        # Statistics do not need gradients.
+        original = ops.stop_gradient(reduce(found.original) + additional)
+        self._track(self._original_loss, original, x)
+        self._effective_views.update_state(
+            objectives.effective_views(ops.stop_gradient(weights))
+        )
+        if isinstance(y_pred, (dict, list, tuple)):
+            # For the log of each output's loss.
+            views = groups.num_views(x)
+            super().compute_loss(
+                x,
+                groups.split_labels(y).label,
+                groups.original_rows(y_pred, views),
+                sample_weight,
+                training=training,
+            )
+        return reduce(objective) + additional
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        if groups.is_group(x):
+            y = groups.split_labels(y).label
+            y_pred = groups.original_rows(y_pred, groups.num_views(x))
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def train_step(self, *args, **kwargs):
+        """One optimizer step; TensorFlow's is here, others are Keras's own."""
+        if keras.backend.backend() != "tensorflow":
+            return super().train_step(*args, **kwargs)
+        return self._tensorflow_train_step(*args, **kwargs)
+
+    def _tensorflow_train_step(self, data):
+        import tensorflow as tf
+
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        groups.check_groups(x)
+        replicas.check_batch(groups.batch_size(x))
+        if x.get("mask") is not None:
+            tf.debugging.Assert(
+                tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
+                ["The first view of a group is the original and never padding"],
+            )
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(x, y, y_pred, sample_weight, training=True)
+            scaled = self.optimizer.scale_loss(loss)
+        trainable = self.trainable_weights
+        gradients = tape.gradient(scaled, trainable)
+        self.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
+        tracker = next(m for m in self.metrics if m.name == "loss")
+        self._track(tracker, ops.mean(loss), x)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def view_weights(self, x: Any, y: Any) -> np.ndarray:
+        """Weights of the views of a batch of groups, for looking at.
+
+        Runs the model in inference mode, so that dropout and batch statistics
+        do not blur the picture.
+
+        Args:
+            x: A batch of groups, as for `fit`.
+            y: Its labels, as for `fit`.
+
+        Returns:
+            Float32 array `(batch, num_views)`: the derivative of each group's
+            loss by each view loss (equation 6). Rows sum to 1; padding has
+            weight 0, and so has the original under the soft objective.
+
+        Raises:
+            ValueError: If the model is not compiled or `x` has no views.
+
+        Example:
+
+        >>> mmel.view_weights({"views": views[:1]}, labels[:1]).shape
+        (1, 5)
+        """
+        if not self.compiled:
+            raise ValueError(
+                "`view_weights` needs the compiled loss. Call `compile()` "
+                "before."
+            )
+        groups.check_groups(x)
+        x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
+        y_pred = self(x, training=False)
+        weights = self._objective.weights(
+            self._group_losses(x, y, y_pred).losses,
+            x.get("mask"),
+            **self._objective_arguments(),
+        )
+        return ops.convert_to_numpy(weights)
+
+    def _group_losses(self, x, y, y_pred):
+        compiled = self._compile_loss
+        if compiled is None:
+            raise ValueError(
+                "No loss to compute. Provide a `loss` argument in `compile()`."
+            )
+        return group_losses(
+            self._objective,
+            x,
+            y,
+            y_pred,
+            loss=compiled._user_loss,
+            loss_weights=compiled._user_loss_weights,
+            soft_loss=self._soft_loss,
+            output_names=getattr(self.model, "output_names", None),
+        )
+
+    def _objective_arguments(self):
+        if self._lambda_p is None:
+            return {}
+        return {"lambda_p": self._lambda_p.value}
+
+    def _track(self, metric, value, x):
+        """Mean over the epoch of a number that is summed over replicas."""
+        size = ops.cast(groups.batch_size(x), "float32")
+        share = ops.divide_no_nan(replicas.total(size), size)
+        metric.update_state(value * share, sample_weight=size)
+
+    @functools.wraps(keras.Model.fit)
+    def fit(self, x=None, y=None, batch_size=None, *args, **kwargs):
+        if self._distribute_strategy is not None:
+            with self._distribute_strategy.scope():
+                replicas.check_arrays(x, batch_size)
+        return super().fit(x, y, batch_size, *args, **kwargs)
+
+    # Saving
+
+    def get_config(self) -> dict:
+        config = super().get_config()
+        model = keras.saving.serialize_keras_object(self.model)
+        # The wrapper is what is compiled; a compiled model inside would bring
+        # an optimizer of its own along.
+        model.pop("compile_config", None)
+        config.update(
+            model=model,
+            objective=keras.saving.serialize_keras_object(self._objective),
+            soft_loss=keras.saving.serialize_keras_object(self._soft_loss),
+        )
+        config.pop("dtype", None)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict, custom_objects=None) -> "MMELModel":
+        config = dict(config)
+        with keras.saving.custom_object_scope(custom_objects or {}):
+            for key in ("model", "objective", "soft_loss"):
+                config[key] = keras.saving.deserialize_keras_object(config[key])
+        return cls(**config)
+
+    def export(
+        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Exports the wrapped model; arguments as of `keras.Model.export`.
+
+        The serving signature takes plain examples, in batches of any size.
+
+        Args:
+            filepath: Folder to write the artifact to.
+            *args: Passed to `self.model.export`.
+            **kwargs: Passed to `self.model.export`.
+
+        Raises:
+            ValueError: If the model was never built.
+        """
+        if not self.model.built:
+            raise ValueError(
+                "The wrapped model was never built, so its inputs are unknown. "
+                "Call it on a batch of examples before `export`. "
+                f"Received: model={self.model.name!r}"
+            )
+        return self.model.export(filepath, *args, **kwargs)
