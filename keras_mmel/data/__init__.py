@@ -1,0 +1,7 @@
+"""Groups of views from datasets of single examples, in tf.data."""
+
+from keras_mmel.data.cropping import crop_and_flip
+from keras_mmel.data.epochs import EpochCounter
+from keras_mmel.data.grouping import group_views
+
+__all__ = ["EpochCounter", "crop_and_flip", "group_views"]

@@ -1,0 +1,129 @@
+"""What `group_views` can see of a mistake before it reads an example."""
+
+import operator
+
+import tensorflow as tf
+
+
+def check_count(name: str, value, minimum: int) -> int:
+    """Return `value` as an int; raise if it is none or below `minimum`."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"`{name}` must be an integer. Received: {name}={value!r}"
+        ) from None
+    if count < minimum:
+        raise ValueError(
+            f"`{name}` must be at least {minimum}. Received: {name}={value}"
+        )
+    return count
+
+
+def check_elements(dataset) -> None:
+    """Raise unless elements are (x, y) or (x, y, sample_weight), unbatched."""
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            "`dataset` must be a tf.data.Dataset of single examples; arrays "
+            "become one by tf.data.Dataset.from_tensor_slices((x, y)). "
+            f"Received: dataset={dataset!r}"
+        )
+    spec = dataset.element_spec
+    if not isinstance(spec, tuple) or len(spec) not in (2, 3):
+        raise ValueError(
+            "`dataset` must yield (x, y) or (x, y, sample_weight), as "
+            "tfds.load does with as_supervised=True. "
+            f"Received: element_spec={spec}"
+        )
+    for path, part in zip(("x", "y", "sample_weight"), spec, strict=False):
+        for leaf in tf.nest.flatten(part):
+            _check_leaf(path, leaf)
+    if len(spec) == 3:
+        _check_sample_weight(spec[2])
+
+
+def _check_leaf(path, leaf):
+    if not isinstance(leaf, tf.TensorSpec):
+        raise ValueError(
+            f"`{path}` must be dense tensors: a group has the same shape for "
+            f"every example. Received: {path} with {leaf}"
+        )
+    if leaf.dtype == tf.string:
+        raise TypeError(
+            f"`{path}` must be numbers; encode strings first, labels for "
+            "instance with keras.layers.StringLookup. "
+            f"Received: {path} with {leaf}"
+        )
+    if path == "x" and not leaf.shape.is_fully_defined():
+        raise ValueError(
+            "`x` must have one known shape for all examples; resize images "
+            "of varying size, or state the shape with tf.ensure_shape. "
+            f"Received: x with {leaf}"
+        )
+
+
+def _check_sample_weight(spec):
+    if not isinstance(spec, tf.TensorSpec) or spec.shape.rank != 0:
+        raise ValueError(
+            "`sample_weight` must be one number per example, of shape (). "
+            f"Received: sample_weight with {spec}"
+        )
+
+
+def count_batches(dataset, batch_size: int, drop_remainder: bool) -> int:
+    """Return how many batches there are, or a negative cardinality.
+
+    Raises:
+        ValueError: if there would be none.
+    """
+    examples = int(dataset.cardinality())
+    if examples < 0:
+        return examples
+    if examples == 0:
+        raise ValueError("`dataset` must not be empty. Received: 0 examples")
+    if not drop_remainder:
+        return -(-examples // batch_size)
+    if examples < batch_size:
+        raise ValueError(
+            "`batch_size` must not exceed the number of examples while "
+            "`drop_remainder` is True: there would be no batch. "
+            f"Received: batch_size={batch_size}, {examples} examples"
+        )
+    return examples // batch_size
+
+
+def check_views(original, views, num_views: int) -> None:
+    """Raise unless `views` are `num_views` versions of each `original`.
+
+    Args:
+        original: nest of (batch, ...).
+        views: nest of the same structure, (batch, num_views, ...).
+        num_views: how many were asked for.
+    """
+    try:
+        tf.nest.assert_same_structure(original, views)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "`augment` must return the structure that it gets. "
+            f"Received: {views} for {original}"
+        ) from None
+    for one, many in zip(
+        tf.nest.flatten(original), tf.nest.flatten(views), strict=True
+    ):
+        expected = one.shape[:1] + [num_views] + one.shape[1:]
+        if not many.shape.is_compatible_with(expected):
+            raise ValueError(
+                "`augment` must map images (batch, ...) and seeds "
+                "(batch, views, 2) to views (batch, views, ...) of the shape "
+                "of the original, which is a view as well. To lift a layer or "
+                "a function of one image, use `per_view`. "
+                f"Expected: {expected}. Received: {many.shape}"
+            )
+        if one.dtype != many.dtype and not (
+            one.dtype.is_integer and many.dtype.is_floating
+        ):
+            raise ValueError(
+                "`augment` must keep the dtype of the original, which is a "
+                "view as well, or turn integers into floats. "
+                f"Received: {many.dtype.name} for {one.dtype.name}"
+            )

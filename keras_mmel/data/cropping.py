@@ -1,0 +1,123 @@
+"""Random crops of padded images and horizontal flips, a batch at a time."""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from keras_mmel.data import seeds as seeds_lib
+
+
+def draw_crops(
+    seeds: tf.Tensor, padding: int, flip: bool
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Draw where each view is cut and whether it is mirrored.
+
+    One integer holds all three, so that every combination is equally likely.
+
+    Args:
+        seeds: (batch, views, 2) int32.
+        padding: pixels added on each side.
+        flip: whether half of the views are mirrored.
+
+    Returns:
+        Rows and columns, int32 in [0, 2 * padding], and flips, bool; each
+        (batch, views).
+    """
+    size = 2 * padding + 1
+    number = seeds_lib.draw(seeds, size * size * (2 if flip else 1))
+    rows = number // size % size
+    return rows, number % size, number // (size * size) > 0
+
+
+def crop_views(
+    images: tf.Tensor,
+    rows: tf.Tensor,
+    columns: tf.Tensor,
+    flips: tf.Tensor,
+    padding: int,
+) -> tf.Tensor:
+    """Cut views out of zero-padded images, then mirror those in `flips`.
+
+    Args:
+        images: (batch, height, width, channels).
+        rows: (batch, views) int32, top row of the cut in the padded image.
+        columns: (batch, views) int32, its left column.
+        flips: (batch, views) bool.
+        padding: pixels of zeros added on each side.
+
+    Returns:
+        (batch, views, height, width, channels), in the dtype of `images`.
+    """
+    margins = [[0, 0], [padding, padding], [padding, padding], [0, 0]]
+    padded = tf.pad(images, margins)
+    if 2 * (2 * padding + 1) <= 2 * rows.shape[1]:
+        return _gather_rows(padded, rows, columns, flips, padding)
+    return _gather_pixels(padded, rows, columns, flips, padding)
+
+
+def _gather_pixels(padded, rows, columns, flips, padding):
+    batch, (height, width, channels) = tf.shape(padded)[0], padded.shape[1:]
+    ids = tf.range(width - 2 * padding)
+    ids = tf.where(flips[..., None], ids[::-1], ids) + columns[..., None]
+    rows = rows[..., None] + tf.range(height - 2 * padding)
+    rows += (tf.range(batch) * height)[:, None, None]
+    index = (rows * width)[..., None] + ids[:, :, None, :]
+    return tf.gather(tf.reshape(padded, [-1, channels]), index)
+
+
+def _gather_rows(padded, rows, columns, flips, padding):
+    # Writes out every horizontal position of every row, as cut and mirrored.
+    # A view is then whole rows of that table: 32 copies of 96 bytes for a
+    # CIFAR image in place of 1,024 copies of 3. Halves the time where the
+    # table is at most twice as large as the views.
+    batch, (height, width, channels) = tf.shape(padded)[0], padded.shape[1:]
+    positions = 2 * padding + 1
+    row_size = (width - 2 * padding) * channels
+    both = tf.stack([padded, tf.reverse(padded, [2])], axis=1)
+    both = tf.reshape(both, [batch, 2, height, width * channels])
+    starts = [position * channels for position in range(positions)]
+    table = tf.stack([both[..., s : s + row_size] for s in starts], axis=1)
+    # In the mirrored row, the same pixels start as far from the other end.
+    columns = tf.where(flips, 2 * padding - columns, columns)
+    block = 2 * columns + tf.cast(flips, tf.int32)
+    block += (tf.range(batch) * positions * 2)[:, None]
+    index = (block * height + rows)[..., None] + tf.range(height - 2 * padding)
+    views = tf.gather(tf.reshape(table, [-1, row_size]), index)
+    return tf.reshape(
+        views,
+        [batch, rows.shape[1], height - 2 * padding, -1, channels],
+    )
+
+
+def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
+    """Augment images by a random crop after zero padding and a random flip.
+
+    Every view draws its row and column uniformly from 0 to 2 * padding and is
+    mirrored with probability 1/2, all independent. A whole batch is done at
+    once and keeps its dtype, so leave images uint8 until after the views are
+    made.
+
+    Args:
+        padding: pixels of zeros added on each side before the crop.
+        flip: whether to mirror half of the views from left to right.
+
+    Returns:
+        An augmentation for `group_views`, of images (height, width, channels)
+        of one size.
+
+    Raises:
+        ValueError: if `padding` is negative.
+
+    Source: He et al., "Deep residual learning for image recognition", 2015,
+    section 4.2.
+    """
+    if padding < 0:
+        raise ValueError(
+            f"`padding` must be at least 0. Received: padding={padding}"
+        )
+
+    def augment(images, seeds):
+        rows, columns, flips = draw_crops(seeds, padding, flip)
+        return crop_views(images, rows, columns, flips, padding)
+
+    return augment

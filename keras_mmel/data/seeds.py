@@ -1,0 +1,86 @@
+"""Random numbers that depend on what they are for, not on when they are drawn.
+
+Every number is a hash of (seed, epoch, example, view). Nothing else enters,
+so threads, batch sizes and restarts cannot change it. The hash is the
+finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+number generators", OOPSLA 2014), applied once per part of the key: it is
+elementwise, so the seeds of a whole batch cost a few operations.
+"""
+
+import tensorflow as tf
+
+_GAMMA = 0x9E3779B97F4A7C15
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+# Parts of the key that keep draws for different purposes apart.
+VIEWS = 1
+SHUFFLE = 2
+
+
+def _uint64(value) -> tf.Tensor:
+    if isinstance(value, int):
+        return tf.constant(value & _MASK, tf.uint64)
+    return tf.cast(value, tf.uint64)
+
+
+def _mix(z: tf.Tensor) -> tf.Tensor:
+    """Return the SplitMix64 hash of `z + gamma`, elementwise, in uint64."""
+    z += _uint64(_GAMMA)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = tf.bitwise.bitwise_xor(
+            z, tf.bitwise.right_shift(z, _uint64(shift))
+        ) * _uint64(factor)
+    return tf.bitwise.bitwise_xor(z, tf.bitwise.right_shift(z, _uint64(31)))
+
+
+def fold(key, *parts) -> tf.Tensor:
+    """Hash `parts` into `key`, one after the other; shapes broadcast.
+
+    Args:
+        key: an int or an integer tensor.
+        *parts: ints or integer tensors.
+
+    Returns:
+        uint64 tensor of the broadcast shape.
+    """
+    key = _mix(_uint64(key))
+    for part in parts:
+        key = _mix(key + _uint64(part))
+    return key
+
+
+def view_seeds(seed: int, epoch, example_ids, view_ids) -> tf.Tensor:
+    """Return one seed per view, for the `tf.random.stateless_*` functions.
+
+    Args:
+        seed: the seed of the run.
+        epoch: scalar.
+        example_ids: (batch,), the position of each example in the dataset.
+        view_ids: (views,), the position of each view in its group.
+
+    Returns:
+        (batch, views, 2) int32.
+    """
+    keys = fold(
+        seed,
+        VIEWS,
+        epoch,
+        tf.expand_dims(example_ids, 1),
+        tf.expand_dims(view_ids, 0),
+    )
+    return tf.bitcast(keys, tf.int32)
+
+
+def draw(seeds: tf.Tensor, bound: int, stream: int = 0) -> tf.Tensor:
+    """Draw an integer in [0, bound) from each seed.
+
+    Args:
+        seeds: (..., 2) int32, as `view_seeds` returns them.
+        bound: how many values there are; the bias is below bound / 2**64.
+        stream: draws from different streams are independent.
+
+    Returns:
+        (...,) int32.
+    """
+    keys = fold(tf.bitcast(seeds, tf.uint64), stream)
+    return tf.cast(keys % _uint64(bound), tf.int32)
