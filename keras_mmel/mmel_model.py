@@ -15,10 +15,11 @@ from keras_mmel import replicas
 from keras_mmel import view_losses
 from keras_mmel.group_losses import group_losses
 from keras_mmel.plain_examples import PlainExamples
+from keras_mmel.random_states import SavedRandomStates
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
-class MMELModel(PlainExamples):
+class MMELModel(SavedRandomStates, PlainExamples):
     r"""Trains a Keras model on groups of views, weighted by their losses.
 
     `fit` takes groups of views, and each group enters the loss as one number
