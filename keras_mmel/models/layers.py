@@ -1,0 +1,101 @@
+"""Pieces that the residual networks share."""
+
+import keras
+
+# PyTorch's defaults, with which the recipes were tuned. Keras's own momentum
+# of 0.99 needs several hundred steps before the moving statistics are usable.
+BATCH_NORM_MOMENTUM = 0.9
+BATCH_NORM_EPSILON = 1e-5
+
+# Fan-in keeps the variance of the activations in the forward pass; fan-out
+# would keep that of the gradients. He et al. (2015) find that either one is
+# enough, and the two differ only where a layer changes the number of channels.
+# Fan-in is the form that has a name in Keras.
+KERNEL_INITIALIZER = "he_normal"
+
+# Written out, so that a global setting of channels_first changes nothing.
+FORMAT = "channels_last"
+
+
+def conv_norm(
+    x: keras.KerasTensor,
+    filters: int,
+    kernel_size: int,
+    strides: int = 1,
+    *,
+    name: str,
+) -> keras.KerasTensor:
+    """Convolution without bias, then batch normalization.
+
+    Padding is `kernel_size // 2` on every side. With strides that is not
+    Keras's `padding="same"`, which puts all of it behind an even-sized image:
+    the windows would then sit one pixel beside those that the shortcut takes.
+    """
+    padding = "same"
+    if strides > 1 and kernel_size > 1:
+        padding = "valid"
+        x = keras.layers.ZeroPadding2D(
+            kernel_size // 2, data_format=FORMAT, name=f"{name}_pad"
+        )(x)
+    x = keras.layers.Conv2D(
+        filters,
+        kernel_size,
+        strides=strides,
+        padding=padding,
+        use_bias=False,
+        kernel_initializer=KERNEL_INITIALIZER,
+        data_format=FORMAT,
+        name=f"{name}_conv",
+    )(x)
+    return keras.layers.BatchNormalization(
+        momentum=BATCH_NORM_MOMENTUM,
+        epsilon=BATCH_NORM_EPSILON,
+        name=f"{name}_norm",
+    )(x)
+
+
+def relu(x: keras.KerasTensor, *, name: str) -> keras.KerasTensor:
+    """Rectifier as a layer of its own, so that it has a name."""
+    return keras.layers.Activation("relu", name=f"{name}_relu")(x)
+
+
+def basic_block(
+    x: keras.KerasTensor,
+    filters: int,
+    strides: int,
+    shortcut: keras.KerasTensor,
+    *,
+    name: str,
+) -> keras.KerasTensor:
+    """Two 3x3 convolutions beside a shortcut (He et al., figure 2)."""
+    x = conv_norm(x, filters, 3, strides, name=f"{name}_1")
+    x = relu(x, name=f"{name}_1")
+    x = conv_norm(x, filters, 3, name=f"{name}_2")
+    x = keras.layers.Add(name=f"{name}_add")([shortcut, x])
+    return relu(x, name=name)
+
+
+def classifier(x: keras.KerasTensor, num_classes: int) -> keras.KerasTensor:
+    """Global average pooling and one dense layer: logits.
+
+    The dense layer stays in float32 under a mixed policy: a difference of
+    logits is a log-probability, and half precision rounds it.
+    """
+    x = keras.layers.GlobalAveragePooling2D(data_format=FORMAT, name="pool")(x)
+    policy = keras.config.dtype_policy()
+    half = policy.compute_dtype in ("float16", "bfloat16")
+    return keras.layers.Dense(
+        num_classes, dtype="float32" if half else policy, name="logits"
+    )(x)
+
+
+def check_num_classes(num_classes: int) -> None:
+    """Raise where `num_classes` is no positive integer."""
+    if isinstance(num_classes, bool) or not isinstance(num_classes, int):
+        raise TypeError(
+            f"`num_classes` must be an integer. Received: {num_classes!r}"
+        )
+    if num_classes < 1:
+        raise ValueError(
+            f"`num_classes` must be at least 1. Received: {num_classes}"
+        )

@@ -1,0 +1,98 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_mmel import models
+
+# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+# ResNet-34 differs from ResNet-18 in the numbers of blocks only.
+BUILDERS = [models.resnet18, models.resnet50]
+
+
+def count(weights):
+    return sum(int(np.prod(weight.shape)) for weight in weights)
+
+
+@pytest.mark.parametrize(
+    "build, expected, millions",
+    [
+        # Those of torchvision, which has no biases beside normalization.
+        (models.resnet18, 11_689_512, 11.7),
+        (models.resnet34, 21_797_672, 21.8),
+        # 25,557,032 in torchvision, and 26,560 biases in keras.applications.
+        (models.resnet50, 25_557_032 + 26_560, 25.6),
+    ],
+)
+def test_number_of_parameters(build, expected, millions):
+    model = build(1000)
+    found = count(model.trainable_weights)
+    assert found == expected
+    assert round(found / 1e6, 1) == millions
+    assert model.input_shape == (None, 224, 224, 3)
+    assert model.output_shape == (None, 1000)
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+class TestEveryDepth:
+    def test_logits_of_small_images(self, build):
+        model = build(7, input_shape=(64, 64, 3))
+        x = np.random.default_rng(0).normal(size=(2, 64, 64, 3))
+        logits = np.array(model(x))
+        assert logits.shape == (2, 7)
+        # Probabilities would sum to one.
+        assert abs(logits.sum(-1) - 1).min() > 1e-3
+
+    def test_recipe(self, build):
+        model = build(7, input_shape=(64, 64, 3), weight_decay=1e-4)
+        assert all(w.regularizer for w in model.trainable_weights)
+        for layer in model.layers:
+            if isinstance(layer, keras.layers.BatchNormalization):
+                assert layer.momentum == 0.9
+            if isinstance(layer, keras.layers.Conv2D):
+                found = np.var(layer.kernel.numpy())
+                fan_in = np.prod(layer.kernel.shape[:3])
+                error = 5 * np.sqrt(2 / np.prod(layer.kernel.shape))
+                assert abs(found * fan_in / 2 - 1) < error
+
+    def test_round_trip(self, build, tmp_path):
+        model = build(3, input_shape=(32, 32, 3), weight_decay=1e-4)
+        model.save(tmp_path / "net.keras")
+        loaded = keras.models.load_model(tmp_path / "net.keras")
+        x = np.random.default_rng(0).normal(size=(1, 32, 32, 3))
+        np.testing.assert_array_equal(loaded(x), model(x))
+        assert len(loaded.losses) == len(model.trainable_weights)
+
+    def test_mixed_precision(self, build):
+        keras.config.set_dtype_policy("mixed_float16")
+        model = build(3, input_shape=(32, 32, 3))
+        convs = [
+            layer
+            for layer in model.layers
+            if isinstance(layer, keras.layers.Conv2D)
+        ]
+        assert {conv.compute_dtype for conv in convs} == {"float16"}
+        assert model(np.zeros((1, 32, 32, 3))).dtype == "float32"
+
+    def test_num_classes(self, build):
+        with pytest.raises(ValueError, match="`num_classes` must be at least"):
+            build(0)
+        with pytest.raises(TypeError, match="`num_classes` must be an int"):
+            build("10")
+
+
+def test_first_block_of_a_stage_halves_the_image():
+    model = models.resnet18(10)
+    sizes = [
+        model.get_layer(f"stage{stage}_block1_relu").output.shape[1:]
+        for stage in (1, 2, 3, 4)
+    ]
+    assert sizes == [
+        (56, 56, 64),
+        (28, 28, 128),
+        (14, 14, 256),
+        (7, 7, 512),
+    ]
