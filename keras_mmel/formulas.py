@@ -64,13 +64,7 @@ def view_weights(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
     Reference:
         Yi et al., ICLR 2021, equation 6.
     """
-    losses, real = _real_losses(losses, mask)
-    largest = ops.max(_fill(losses, real, -math.inf), axis=1, keepdims=True)
-    scaled = (losses - _finite_or_zero(largest, real)) / _scale(lambda_p)
-    unnormalized = _fill(ops.exp(scaled), real, 0.0)
-    total = ops.sum(unnormalized, axis=1, keepdims=True)
-    weights = ops.divide_no_nan(unnormalized, total)
-    return _fill(weights + _nan_if_not_finite(losses), real, 0.0)
+    return expected_loss_and_weights(losses, lambda_p, mask)[1]
 
 
 def maximal_expected_loss(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
@@ -107,28 +101,48 @@ def maximal_expected_loss(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
     Reference:
         Yi et al., ICLR 2021, equation 7.
     """
+    return expected_loss_and_weights(losses, lambda_p, mask)[0]
+
+
+def expected_loss_and_weights(
+    losses: Any, lambda_p: Any, mask: Any = None
+) -> tuple[Any, Any]:
+    """Results of `maximal_expected_loss` and `view_weights` for one price.
+
+    Args:
+        losses: Shape `(batch, num_views)`.
+        lambda_p: KL coefficient.
+        mask: Optional, bool of shape `(batch, num_views)`.
+
+    Returns:
+        The loss of each group, `(batch,)`, and the weights of its views,
+        `(batch, num_views)`.
+    """
     losses, real = _real_losses(losses, mask)
     scale = _scale(lambda_p)
-    mean_over_views = _mean_over(losses, real)
-    mean = mean_over_views(losses)
-    largest = _finite_or_zero(
-        ops.max(_fill(losses, real, -math.inf), axis=1, keepdims=True), real
-    )
-    smallest = ops.min(_fill(losses, real, math.inf), axis=1, keepdims=True)
+    count = _count(losses, real)
+    mean = _total(losses) / count
+    largest, smallest = _range(losses, real)
     # R does not depend on the centre, its rounding error does. Around the mean
     # nothing cancels while the losses are within one lambda of each other;
     # further apart, exp would overflow around anything but the maximum.
     centre = ops.stop_gradient(
         ops.where(largest - smallest <= scale, mean, largest)
     )
-    scaled = (losses - centre) / scale
-    excess = mean_over_views(_fill(ops.expm1(scaled), real, 0.0))
-    near = excess > -0.5
-    average = ops.where(near, 1.0, mean_over_views(ops.exp(scaled)))
+    scaled = _fill((losses - centre) / scale, real, 0.0)
+    raised = _fill(ops.exp(scaled), real, 0.0)
+    total = _total(raised)
+    excess = _total(ops.expm1(scaled)) / count
     # log1p is exact where the mean of exp is close to 1, log elsewhere.
-    log_mean_exp = ops.where(near, ops.log1p(excess), ops.log(average))
-    value = centre + scale * log_mean_exp + _nan_if_not_finite(losses)
-    return ops.squeeze(value, axis=1)
+    near = excess > -0.5
+    log_mean_exp = ops.where(
+        near, ops.log1p(excess), ops.log(ops.where(near, 1.0, total / count))
+    )
+    # NaN and inf reach the result by themselves, -inf would be weighted away.
+    seen = ops.where(ops.isfinite(smallest), 0.0, math.nan)
+    value = centre + scale * log_mean_exp + seen
+    weights = ops.divide_no_nan(raised, total) + _fill(seen, real, 0.0)
+    return ops.squeeze(value, axis=1), weights
 
 
 def effective_views(weights: Any) -> Any:
@@ -202,23 +216,27 @@ def _fill(values, real, value):
     return values if real is None else ops.where(real, values, value)
 
 
-def _finite_or_zero(largest, real):
-    """A group without a real view has no maximum; any number will do."""
+def _total(values):
+    return ops.sum(values, axis=1, keepdims=True)
+
+
+def _count(losses, real):
+    """Real views of each group; 1 where there is none."""
     if real is None:
-        return largest
-    return ops.where(ops.any(real, axis=1, keepdims=True), largest, 0.0)
+        return ops.cast(ops.shape(losses)[1], losses.dtype)
+    return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
 
 
-def _mean_over(losses, real):
-    """Function that averages over the real views, 0 where there is none."""
-    if real is None:
-        return lambda values: ops.mean(values, axis=1, keepdims=True)
-    real = ops.cast(real, losses.dtype)
-    count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
-    return lambda values: ops.sum(values * real, axis=1, keepdims=True) / count
-
-
-def _nan_if_not_finite(losses):
-    """0, or NaN where a real view's loss is not finite: seen, not hidden."""
-    finite = ops.all(ops.isfinite(losses), axis=1, keepdims=True)
-    return ops.where(finite, 0.0, math.nan)
+def _range(losses, real):
+    """Largest and smallest loss of the real views; 0 where there is none."""
+    if real is not None:
+        any_real = ops.any(real, axis=1, keepdims=True)
+        some = ops.max(
+            ops.where(real, losses, -math.inf), axis=1, keepdims=True
+        )
+        # Padding takes a value that is there anyway.
+        losses = ops.where(real, losses, ops.where(any_real, some, 0.0))
+    return (
+        ops.max(losses, axis=1, keepdims=True),
+        ops.min(losses, axis=1, keepdims=True),
+    )

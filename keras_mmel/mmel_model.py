@@ -16,6 +16,7 @@ from keras_mmel import view_losses
 from keras_mmel.group_losses import group_losses
 from keras_mmel.plain_examples import PlainExamples
 from keras_mmel.random_states import SavedRandomStates
+from keras_mmel.view_statistics import ViewStatistics
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -133,9 +134,7 @@ class MMELModel(SavedRandomStates, PlainExamples):
                 trainable=False,
                 autocast=False,
             )
-        self._original_loss = keras.metrics.Mean(name="original_loss")
-        self._effective_views = keras.metrics.Mean(name="effective_views")
-        self.view_metrics = [self._original_loss, self._effective_views]
+        self.view_statistics = ViewStatistics()
         self.built = model.built
 
     # Settings
@@ -215,8 +214,9 @@ class MMELModel(SavedRandomStates, PlainExamples):
             batch_checks.check_finite(found.losses, mask)
         if sample_weight is not None:
             sample_weight = batch_checks.per_example(sample_weight)
-        objective = self._objective(found.losses, mask, **lambda_p)
-        weights = self._objective.weights(found.losses, mask, **lambda_p)
+        values, weights = self._objective.value_and_weights(
+            found.losses, mask, **lambda_p
+        )
 
         def reduce(values):
             total, size = view_losses.reduce_groups(
@@ -229,10 +229,12 @@ class MMELModel(SavedRandomStates, PlainExamples):
         )
         additional = additional / replicas.count()
         # Statistics do not need gradients.
-        original = ops.stop_gradient(reduce(found.original) + additional)
-        self._track(self._original_loss, original, x)
-        self._effective_views.update_state(
-            objectives.effective_views(ops.stop_gradient(weights))
+        size, share = replicas.size_and_share(groups.batch_size(x))
+        original = ops.mean(reduce(found.original)) + additional
+        self.view_statistics.update_state(
+            ops.stop_gradient(original) * share,
+            objectives.effective_views(ops.stop_gradient(weights)),
+            size,
         )
         if isinstance(y_pred, (dict, list, tuple)):
             # For the log of each output's loss.
@@ -244,7 +246,7 @@ class MMELModel(SavedRandomStates, PlainExamples):
                 sample_weight,
                 training=training,
             )
-        return reduce(objective) + additional
+        return reduce(values) + additional
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if groups.is_group(x):
@@ -256,29 +258,9 @@ class MMELModel(SavedRandomStates, PlainExamples):
         """One optimizer step; TensorFlow's is here, others are Keras's own."""
         if keras.backend.backend() != "tensorflow":
             return super().train_step(*args, **kwargs)
-        return self._tensorflow_train_step(*args, **kwargs)
+        from keras_mmel import tensorflow_step
 
-    def _tensorflow_train_step(self, data):
-        import tensorflow as tf
-
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        groups.check_groups(x)
-        replicas.check_batch(groups.batch_size(x))
-        if x.get("mask") is not None:
-            tf.debugging.Assert(
-                tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
-                ["The first view of a group is the original and never padding"],
-            )
-        with tf.GradientTape() as tape:
-            y_pred = self(x, training=True)
-            loss = self.compute_loss(x, y, y_pred, sample_weight, training=True)
-            scaled = self.optimizer.scale_loss(loss)
-        trainable = self.trainable_weights
-        gradients = tape.gradient(scaled, trainable)
-        self.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
-        tracker = next(m for m in self.metrics if m.name == "loss")
-        self._track(tracker, ops.mean(loss), x)
-        return self.compute_metrics(x, y, y_pred, sample_weight)
+        return tensorflow_step.train_step(self, *args, **kwargs)
 
     def view_weights(self, x: Any, y: Any) -> np.ndarray:
         """Weights of the views of a batch of groups, for looking at.
@@ -339,12 +321,6 @@ class MMELModel(SavedRandomStates, PlainExamples):
         if self._lambda_p is None:
             return {}
         return {"lambda_p": self._lambda_p.value}
-
-    def _track(self, metric, value, x):
-        """Mean over the epoch of a number that is summed over replicas."""
-        size = ops.cast(groups.batch_size(x), "float32")
-        share = ops.divide_no_nan(replicas.total(size), size)
-        metric.update_state(value * share, sample_weight=size)
 
     @functools.wraps(keras.Model.fit)
     def fit(self, x=None, y=None, batch_size=None, *args, **kwargs):

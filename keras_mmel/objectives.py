@@ -13,6 +13,7 @@ from keras import ops
 
 from keras_mmel.formulas import check_lambda_p
 from keras_mmel.formulas import effective_views
+from keras_mmel.formulas import expected_loss_and_weights
 from keras_mmel.formulas import is_number
 from keras_mmel.formulas import maximal_expected_loss
 from keras_mmel.formulas import view_weights
@@ -33,11 +34,11 @@ __all__ = [
 class Objective:
     """How the view losses of a group become one number.
 
-    Subclass it to train with a formula of your own: override `__call__` and
-    `weights`, keep the settings in dataclass fields, and register the class
-    with `keras.saving.register_keras_serializable`. Objectives are values:
-    they are compared by their fields and never change. To change `lambda_p`
-    during training, assign to `MMELModel.lambda_p`.
+    Subclass it to train with a formula of your own: override
+    `value_and_weights`, keep the settings in dataclass fields, and register the
+    class with `keras.saving.register_keras_serializable`. Objectives are
+    values: they are compared by their fields and never change. To change
+    `lambda_p` during training, assign to `MMELModel.lambda_p`.
 
     Attributes:
         soft_targets: Class attribute. `False`: all losses given to the
@@ -47,23 +48,37 @@ class Objective:
 
     soft_targets = False
 
+    def value_and_weights(
+        self, losses: Any, mask: Any = None, lambda_p: Any = None
+    ) -> tuple[Any, Any]:
+        """The loss of each group and what each view counts in it.
+
+        Args:
+            losses: View losses `(batch, num_views)`.
+            mask: None, or bool `(batch, num_views)`, `False` for padding.
+            lambda_p: Takes the place of the objective's own, where it has one;
+                may be a scalar tensor.
+
+        Returns:
+            Float32 `(batch,)`, and the weights of the views in it, float32
+            `(batch, num_views)`, which sum to 1 over the real views.
+        """
+        raise TypeError(
+            f"{type(self).__name__} must override "
+            "`value_and_weights(losses, mask, lambda_p)`."
+        )
+
     def __call__(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> Any:
-        """One loss per group, shape `(batch,)`."""
-        raise TypeError(
-            f"{type(self).__name__} must override `__call__(losses, mask, "
-            "lambda_p)`."
-        )
+        """The first result of `value_and_weights`."""
+        return self.value_and_weights(losses, mask, lambda_p)[0]
 
     def weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> Any:
-        """Derivative of the value by each view loss, `(batch, num_views)`."""
-        raise TypeError(
-            f"{type(self).__name__} must override `weights(losses, mask, "
-            "lambda_p)`."
-        )
+        """The second result of `value_and_weights`."""
+        return self.value_and_weights(losses, mask, lambda_p)[1]
 
     def get_config(self) -> dict:
         return dataclasses.asdict(self)
@@ -96,17 +111,11 @@ class Hard(Objective):
     def __post_init__(self):
         check_lambda_p(self.lambda_p)
 
-    def __call__(
+    def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
-    ) -> Any:
+    ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
-        return maximal_expected_loss(losses, lambda_p, mask)
-
-    def weights(
-        self, losses: Any, mask: Any = None, lambda_p: Any = None
-    ) -> Any:
-        lambda_p = self.lambda_p if lambda_p is None else lambda_p
-        return view_weights(losses, lambda_p, mask)
+        return expected_loss_and_weights(losses, lambda_p, mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -120,8 +129,8 @@ class Soft(Objective):
     the original view against its label, `losses[:, 1:]` are the losses of the
     augmented views against the soft target.
 
-    The original view has no weight in the softmax: `weights` gives it 0, and
-    the weights of the other views sum to 1.
+    The original view has no part in the softmax: `weights` gives it 0, and the
+    weights of the other views sum to 1.
 
     Args:
         lambda_p: KL coefficient, from 0 to inf. Defaults to 1.
@@ -155,21 +164,17 @@ class Soft(Objective):
                 f"Received: lambda_t={self.lambda_t!r}"
             )
 
-    def __call__(
+    def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
-    ) -> Any:
+    ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
         losses, augmented, mask = _split_original(losses, mask)
-        soft = maximal_expected_loss(augmented, lambda_p, mask)
-        return losses[:, 0] + self.lambda_t * soft
-
-    def weights(
-        self, losses: Any, mask: Any = None, lambda_p: Any = None
-    ) -> Any:
-        lambda_p = self.lambda_p if lambda_p is None else lambda_p
-        losses, augmented, mask = _split_original(losses, mask)
-        weights = view_weights(augmented, lambda_p, mask)
-        return ops.concatenate([ops.zeros_like(losses[:, :1]), weights], axis=1)
+        soft, weights = expected_loss_and_weights(augmented, lambda_p, mask)
+        none = ops.zeros_like(losses[:, :1])
+        return (
+            losses[:, 0] + self.lambda_t * soft,
+            ops.concatenate([none, weights], axis=1),
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -186,15 +191,10 @@ class Uniform(Objective):
     [1.5]
     """
 
-    def __call__(
+    def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
-    ) -> Any:
-        return maximal_expected_loss(losses, math.inf, mask)
-
-    def weights(
-        self, losses: Any, mask: Any = None, lambda_p: Any = None
-    ) -> Any:
-        return view_weights(losses, math.inf, mask)
+    ) -> tuple[Any, Any]:
+        return expected_loss_and_weights(losses, math.inf, mask)
 
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}

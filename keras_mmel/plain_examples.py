@@ -22,12 +22,12 @@ class PlainExamples(keras.Model):
 
     Attributes:
         takes_plain: Whether such a method is running.
-        view_metrics: Metrics that only training on groups updates. They are
-            hidden meanwhile, or `evaluate` would log their zeros.
+        view_statistics: Metric that only training on groups updates. It is
+            hidden meanwhile, or `evaluate` would log its zeros.
     """
 
     takes_plain = False
-    view_metrics = ()
+    view_statistics = None
 
     evaluate = _on_plain_examples(keras.Model.evaluate)
     predict = _on_plain_examples(keras.Model.predict)
@@ -39,8 +39,7 @@ class PlainExamples(keras.Model):
         found = super().metrics
         if not self.takes_plain:
             return found
-        hidden = {id(metric) for metric in self.view_metrics}
-        return [metric for metric in found if id(metric) not in hidden]
+        return [m for m in found if m is not self.view_statistics]
 
     @contextlib.contextmanager
     def _plain_examples(self):

@@ -8,6 +8,7 @@ Dividing by the size of the whole batch is right for any split.
 from typing import Any
 
 import keras
+from keras import ops
 
 
 def count() -> int:
@@ -30,6 +31,24 @@ def total(value: Any) -> Any:
         # Keras builds the model symbolically outside of any replica.
         return value * count()
     return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+
+
+def size_and_share(size: Any) -> tuple[Any, Any]:
+    """Size of a replica's batch, and by what to multiply a sum over replicas.
+
+    A mean over replicas, weighted by the sizes of their batches, then gives
+    the number of the whole batch.
+
+    Args:
+        size: Examples of the batch on this replica.
+
+    Returns:
+        The size as float32, and the size of the whole batch divided by it.
+    """
+    size = ops.cast(size, "float32")
+    if count() == 1:
+        return size, 1.0
+    return size, ops.divide_no_nan(total(size), size)
 
 
 def check_batch(size: Any) -> None:

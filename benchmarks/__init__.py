@@ -1,0 +1,1 @@
+"""Speed and memory beside peers, one command each."""

@@ -1,0 +1,150 @@
+"""What reweighting costs: a training step beside plain `fit`.
+
+    python -m benchmarks.step
+
+Trains the same network on the same flat batch with plain Keras and with
+`MMELModel` (uniform, hard, soft), in turns within one process, and compares the
+CPU time of whole `fit` calls. Prints the median ratio to plain `fit` and its
+quartiles, and writes them to results/benchmarks/step.json.
+
+About 8 minutes on two cores. CPU time counts all threads, so that the ratios
+hold on a machine that does other work as well.
+"""
+
+import argparse
+import os
+import statistics
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_mmel
+from examples import records
+
+METHODS = ("plain", "uniform", "hard", "soft")
+
+
+def mlp() -> keras.Model:
+    """Two layers of 64: the step is little more than its overhead."""
+    return keras.Sequential(
+        [
+            keras.Input((64,)),
+            keras.layers.Dense(64, activation="relu"),
+            keras.layers.Dense(64, activation="relu"),
+            keras.layers.Dense(10),
+        ]
+    )
+
+
+def resnet20() -> keras.Model:
+    return keras_mmel.models.cifar_resnet(20, num_classes=10)
+
+
+CASES = {
+    # name: (builder, input shape, examples, views, steps of one fit)
+    "mlp": (mlp, (64,), 16, 10, 400),
+    "resnet20": (resnet20, (32, 32, 3), 4, 10, 4),
+}
+
+
+def trainer(method: str, builder, shape, examples, views, steps, jit):
+    """A function that runs one `fit` of `steps` equal steps."""
+    keras.utils.set_random_seed(0)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(examples, views, *shape)).astype("float32")
+    y = random.integers(0, 10, examples)
+    model = builder()
+    if method == "plain":
+        batch = (x.reshape(-1, *shape), y.repeat(views))
+    else:
+        batch = ({"views": x}, y)
+        model = keras_mmel.MMELModel(model, method)
+    model.compile(
+        keras.optimizers.SGD(1e-3, momentum=0.9),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=jit,
+    )
+    data = tf.data.Dataset.from_tensors(batch).repeat(steps)
+    return lambda: model.fit(data, verbose=0)
+
+
+def measure(case: str, rounds: int, jit: bool) -> dict:
+    """CPU seconds of a step for each method, interleaved."""
+    *settings, steps = CASES[case]
+    fits = {m: trainer(m, *settings, steps, jit) for m in METHODS}
+    for fit in fits.values():
+        fit()
+    spent = {method: [] for method in METHODS}
+    for round_ in range(rounds):
+        # A different order each round: no method always follows another.
+        order = METHODS[round_ % 4 :] + METHODS[: round_ % 4]
+        for method in order:
+            start = time.process_time()
+            fits[method]()
+            spent[method].append((time.process_time() - start) / steps)
+        keras_line = f"{case}: round {round_ + 1} of {rounds}"
+        print(keras_line, end="\r", flush=True)
+    print()
+    plain = np.array(spent["plain"])
+    found = {}
+    for method in METHODS:
+        ratios = np.array(spent[method]) / plain
+        low, median, high = np.percentile(ratios, [25, 50, 75])
+        found[method] = {
+            "cpu_ms_per_step": 1e3 * statistics.median(spent[method]),
+            "ratio_to_plain": {
+                "q25": float(low),
+                "median": float(median),
+                "q75": float(high),
+            },
+        }
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="example: python -m benchmarks.step --cases mlp --rounds 5",
+    )
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
+    parser.add_argument("--rounds", type=int, default=24)
+    parser.add_argument("--jit", action="store_true", help="compile with XLA")
+    parser.add_argument("--out", default="results/benchmarks/step.json")
+    args = parser.parse_args()
+    start = time.time()
+    results = {}
+    for case in args.cases:
+        _, _, examples, views, steps = CASES[case]
+        results[case] = {
+            "examples": examples,
+            "views": views,
+            "steps_per_fit": steps,
+            "methods": measure(case, args.rounds, args.jit),
+        }
+        for method, figures in results[case]["methods"].items():
+            ratio = figures["ratio_to_plain"]
+            print(
+                f"{case:9} {method:8} {figures['cpu_ms_per_step']:9.3f} ms CPU"
+                f"   x {ratio['median']:.3f} of plain"
+                f"  ({ratio['q25']:.3f} to {ratio['q75']:.3f})"
+            )
+    records.write_record(
+        args.out,
+        {
+            "command": records.command_line(),
+            "rounds": args.rounds,
+            "jit_compile": args.jit,
+            "cases": results,
+            "environment": records.environment(),
+            "hours": (time.time() - start) / 3600,
+        },
+    )
+    print(f"wrote {args.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The training step on TensorFlow, also within a replica of a strategy."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from keras_mmel import groups
+from keras_mmel import replicas
+
+
+def train_step(model: keras.Model, data: Any) -> dict:
+    """One forward pass over all views, one backward pass, one update.
+
+    Args:
+        model: An `MMELModel`.
+        data: `(x, y)` or `(x, y, sample_weight)` with groups in `x`.
+
+    Returns:
+        The logs of the epoch so far.
+    """
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    groups.check_groups(x)
+    replicas.check_batch(groups.batch_size(x))
+    if x.get("mask") is not None:
+        tf.debugging.Assert(
+            tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
+            ["The first view of a group is the original and never padding"],
+        )
+    with tf.GradientTape() as tape:
+        y_pred = model(x, training=True)
+        loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
+        scaled = model.optimizer.scale_loss(loss)
+    trainable = model.trainable_weights
+    gradients = tape.gradient(scaled, trainable)
+    model.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
+    tracker = next(m for m in model.metrics if m.name == "loss")
+    size, share = replicas.size_and_share(groups.batch_size(x))
+    tracker.update_state(ops.mean(loss) * share, sample_weight=size)
+    return model.compute_metrics(x, y, y_pred, sample_weight)

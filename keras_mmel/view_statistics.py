@@ -1,0 +1,41 @@
+"""What the weights of the views do, as running means for the log."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_mmel")
+class ViewStatistics(keras.metrics.Metric):
+    """Means over the examples of an epoch: `original_loss`, `effective_views`.
+
+    One variable holds both sums and the count, so that a step of a small model
+    does not spend its time on updating metrics.
+
+    Args:
+        name: Name of the metric; its results have names of their own.
+    """
+
+    def __init__(self, name: str = "view_statistics", **kwargs: Any):
+        super().__init__(name=name, **kwargs)
+        self.sums = self.add_variable(
+            shape=(3,), initializer="zeros", name="sums", aggregation="sum"
+        )
+
+    def update_state(
+        self, original_loss: Any, effective_views: Any, size: Any
+    ) -> None:
+        """Adds a batch.
+
+        Args:
+            original_loss: Scalar, mean over the batch.
+            effective_views: `(batch,)`, one number per group.
+            size: Examples in the batch.
+        """
+        added = [original_loss * size, ops.sum(effective_views), size]
+        self.sums.assign_add(ops.cast(ops.stack(added), self.sums.dtype))
+
+    def result(self) -> dict:
+        means = ops.divide_no_nan(self.sums[:2], self.sums[2])
+        return {"original_loss": means[0], "effective_views": means[1]}
