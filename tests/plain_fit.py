@@ -1,0 +1,68 @@
+"""One step of `MMELModel.fit` on groups of one view beside plain `fit`."""
+
+import keras
+import numpy as np
+
+import keras_mmel
+
+
+def assert_same_step(
+    make_model,
+    x,
+    y,
+    *,
+    objective="hard",
+    rate=1.0,
+    rtol=1e-5,
+    sample_weight=None,
+    **settings,
+):
+    """Trains two equal models for one step of SGD and compares all there is.
+
+    Args:
+        make_model: Returns a new model.
+        x: Plain examples, a nest of arrays.
+        y: Labels.
+        objective: For `MMELModel`.
+        rate: Learning rate; small where the gradient is large, so that the
+            updated weights keep the digits of the update.
+        rtol: Relative tolerance of what is logged.
+        sample_weight: For `fit`.
+        **settings: For `compile`.
+
+    Returns:
+        The log of `MMELModel`.
+    """
+    plain, model = make_model(), make_model()
+    before = plain.get_weights()
+    model.set_weights(before)
+    mmel = keras_mmel.MMELModel(model, objective)
+    groups = {"views": keras.tree.map_structure(lambda a: a[:, None], x)}
+    logs = []
+    for trained, data in ((plain, x), (mmel, groups)):
+        trained.compile(keras.optimizers.SGD(rate), **settings)
+        history = trained.fit(
+            data, y, batch_size=64, verbose=0, sample_weight=sample_weight
+        )
+        logs.append({name: v[0] for name, v in history.history.items()})
+    expected, found = logs
+    for name, value in expected.items():
+        np.testing.assert_allclose(
+            found[name], value, rtol=rtol, err_msg=f"log of {name}"
+        )
+    np.testing.assert_allclose(
+        found["original_loss"], expected["loss"], rtol=rtol
+    )
+    assert found["effective_views"] == 1
+    moved = 0.0
+    for old, new, same in zip(
+        before, plain.get_weights(), model.get_weights(), strict=True
+    ):
+        size = np.abs(new - old).max(initial=0)
+        moved = max(moved, size)
+        # The update to a few float32 roundings, of it and of the weights.
+        np.testing.assert_allclose(
+            same, new, rtol=1e-6, atol=1e-6 * size + 1e-9
+        )
+    assert moved > 1e-3 * rate, "the step has no gradient to compare"
+    return found
