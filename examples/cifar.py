@@ -1,0 +1,359 @@
+"""ResNets on CIFAR-10 and CIFAR-100: MMEL beside the baselines of the paper.
+
+The whole of the paper's table 1 for one depth (200 epochs, 10 views, meant
+for a GPU; add --mixed_precision mixed_float16 where it has tensor cores):
+
+    python -m examples.cifar --method all --depth 20 --seeds 0 1 2 3 4
+    python -m examples.cifar --method all --depth 20 --dataset cifar100 ...
+
+The same methods on a class-balanced 1,000 images, for two CPU cores:
+
+    python -m examples.cifar --method all --limit 1000 --num_views 5 \
+        --epochs 15 --batch_size 50 --eval_every 5
+
+One minute, to see that it works:
+
+    python -m examples.cifar --limit 200 --epochs 1 --test_limit 200 \
+        --depth 8 --batch_size 50 --num_views 3 --method all
+
+Methods, as in section 4.1 of the paper:
+
+    da       one augmented view of each image
+    da-long  the same for `num_views` times as many epochs
+    uniform  `num_views` views of each image, all of the same weight
+    mmel-h   the views weighted by their losses (hard)
+    mmel-s   the same against the prediction for the original (soft); the paper
+             picks --lambda_t from 0.5, 1 and 2
+
+Data come through TFDS: downloaded, or read from the --data_dir that has them.
+The same command continues a run that was interrupted, at the last whole epoch,
+and skips one that is finished. Every run (method and seed) leaves a record
+under --out; --table prints what the records there say: accuracy, hours,
+images per second. What to expect is what they say, none is typed here.
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import statistics
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_mmel
+from examples import cifar_data
+from examples import records
+from examples.progress import Progress
+
+METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
+# Of the epochs: at 60, 120 and 160 of 200.
+DROPS = (0.3, 0.6, 0.8)
+DROP_FACTOR = 0.2
+MOMENTUM = 0.9
+
+
+# Arguments and settings
+
+
+def parse_arguments(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.cifar",
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--dataset", choices=cifar_data.CLASSES, default="cifar10")
+    add("--data_dir", help="TFDS folder that has the data; else download")
+    add("--method", nargs="+", choices=(*METHODS, "all"), default=["mmel-h"])
+    add("--depth", type=int, default=20, help="6n + 2")
+    add("--seeds", nargs="+", type=int, default=[0])
+    add("--epochs", type=int, default=200, help="da-long: times num_views")
+    add("--batch_size", type=int, default=128, help="images, not views")
+    add("--num_views", type=int, default=10, help="the original included")
+    add("--lambda_p", type=float, default=1.0)
+    add("--lambda_t", type=float, default=1.0)
+    add("--learning_rate", type=float, default=0.1)
+    add("--weight_decay", type=float, default=5e-4)
+    add("--limit", type=int, help="class-balanced number of training images")
+    add("--test_limit", type=int, help="the same for test images")
+    add("--eval_every", type=int, default=1, help="epochs between tests")
+    add("--replicas", type=int, default=1, help="GPUs, else parts of the CPU")
+    add(
+        "--mixed_precision",
+        choices=("mixed_float16", "mixed_bfloat16"),
+        help="float32 throughout where it is left out",
+    )
+    add("--threads", type=int, help="CPU threads; one per core by default")
+    add("--out", default="results/cifar", help="folder of the records")
+    add("--work_dir", default="runs/cifar", help="folder of the checkpoints")
+    add("--table", action="store_true", help="print the records, run nothing")
+    args = parser.parse_args(argv)
+    for name in ("epochs", "batch_size", "num_views", "eval_every", "replicas"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name} must be at least 1")
+    if args.batch_size % args.replicas:
+        parser.error("--batch_size must be a multiple of --replicas")
+    args.methods = METHODS if "all" in args.method else tuple(args.method)
+    return args
+
+
+def run_settings(args, method, seed):
+    """Everything that the result of one run depends on."""
+    views = args.num_views if method not in ("da", "da-long") else 1
+    stretch = args.num_views if method == "da-long" else 1
+    return {
+        "dataset": args.dataset,
+        "method": method,
+        "seed": seed,
+        "depth": args.depth,
+        "epochs": args.epochs * stretch,
+        "batch_size": args.batch_size,
+        "num_views": views,
+        "lambda_p": args.lambda_p if method.startswith("mmel") else None,
+        "lambda_t": args.lambda_t if method == "mmel-s" else None,
+        "learning_rate": args.learning_rate,
+        "momentum": MOMENTUM,
+        "weight_decay": args.weight_decay,
+        "drops": list(DROPS),
+        "drop_factor": DROP_FACTOR,
+        "limit": args.limit,
+        "test_limit": args.test_limit,
+        "eval_every": args.eval_every * stretch,
+        "replicas": args.replicas,
+        "mixed_precision": args.mixed_precision,
+    }
+
+
+def run_name(settings):
+    """A name for the files of a run, another one for other settings."""
+    text = json.dumps(settings, sort_keys=True).encode()
+    digest = hashlib.sha256(text).hexdigest()[:8]
+    return (
+        "{dataset}-resnet{depth}-{method}-seed{seed}-".format(**settings)
+        + digest
+    )
+
+
+# Data
+
+
+def training_data(settings, examples, initial_epoch, threads=None):
+    """Groups of views, or single augmented views for the baselines."""
+    single = settings["num_views"] == 1
+    groups = keras_mmel.data.group_views(
+        tf.data.Dataset.from_tensor_slices(examples),
+        keras_mmel.data.crop_and_flip(padding=4),
+        settings["num_views"],
+        settings["batch_size"],
+        seed=settings["seed"],
+        augment_original=single,
+        initial_epoch=initial_epoch,
+    )
+    if single:
+        groups = groups.map(lambda x, y: (x["views"][:, 0], y))
+    if threads:
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = threads
+        groups = groups.with_options(options)
+    return groups
+
+
+# Model
+
+
+def build_model(settings, steps_per_epoch):
+    """The model to train, compiled: raw images in, logits out."""
+    dataset = settings["dataset"]
+    inputs = keras.Input((32, 32, 3), dtype="uint8", name="images")
+    # Inside the model, so that views stay uint8 and the saved model takes
+    # images as they are.
+    x = keras.layers.Normalization(
+        mean=cifar_data.MEAN[dataset],
+        variance=np.square(cifar_data.STD[dataset]),
+        dtype="float32",
+        name="normalization",
+    )(inputs)
+    outputs = keras_mmel.models.cifar_resnet(
+        settings["depth"],
+        cifar_data.CLASSES[dataset],
+        weight_decay=settings["weight_decay"],
+    )(x)
+    model = keras.Model(inputs, outputs)
+    if settings["method"] == "uniform":
+        model = keras_mmel.MMELModel(model, keras_mmel.objectives.Uniform())
+    elif settings["method"] == "mmel-h":
+        objective = keras_mmel.objectives.Hard(settings["lambda_p"])
+        model = keras_mmel.MMELModel(model, objective)
+    elif settings["method"] == "mmel-s":
+        objective = keras_mmel.objectives.Soft(
+            settings["lambda_p"], settings["lambda_t"]
+        )
+        model = keras_mmel.MMELModel(model, objective)
+    rate = settings["learning_rate"]
+    steps = settings["epochs"] * steps_per_epoch
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
+        # Keras drops the rate after the step of this number.
+        [round(drop * steps) - 1 for drop in settings["drops"]],
+        [rate * DROP_FACTOR**i for i in range(len(DROPS) + 1)],
+    )
+    model.compile(
+        keras.optimizers.SGD(schedule, momentum=settings["momentum"]),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[
+            keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
+            # `loss` has the weight decay in it, this has not.
+            keras.metrics.SparseCategoricalCrossentropy(
+                name="nll", from_logits=True
+            ),
+        ],
+    )
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+# A run
+
+
+def train(settings, train_set, test_set, work_dir, threads=None):
+    """Train by `settings`; return the curves, the scores and the hours."""
+    steps = len(train_set[0]) // settings["batch_size"]
+    if not steps:
+        raise ValueError(
+            "The batch size must be at most the number of training images. "
+            f"Received: batch_size={settings['batch_size']} for "
+            f"{len(train_set[0])} images"
+        )
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(settings["seed"])
+    keras.config.set_dtype_policy(settings["mixed_precision"] or "float32")
+    model = build_model(settings, steps)
+    progress = Progress(work_dir / f"{run_name(settings)}.npz")
+    progress.restore(model)
+    if progress.epoch:
+        print(f"  continues after epoch {progress.epoch}", flush=True)
+    epochs, every = settings["epochs"], settings["eval_every"]
+    model.fit(
+        training_data(settings, train_set, progress.epoch, threads),
+        epochs=epochs,
+        initial_epoch=progress.epoch,
+        validation_data=tf.data.Dataset.from_tensor_slices(test_set).batch(250),
+        validation_freq=[*range(every, epochs, every), epochs],
+        callbacks=[progress],
+        shuffle=False,
+        verbose=1 if sys.stdout.isatty() else 2,
+    )
+    examples = steps * settings["batch_size"] * epochs
+    views = examples * settings["num_views"]
+    scores = {
+        "accuracy": progress.curves["val_accuracy"][-1],
+        "nll": progress.curves["val_nll"][-1],
+        "seconds": progress.seconds,
+        "examples_per_second": examples / progress.seconds,
+        "views_per_second": views / progress.seconds,
+        "views_per_cpu_second": views / progress.cpu_seconds,
+    }
+    return progress, scores
+
+
+def set_up_devices(replicas, threads):
+    """Bound the threads; return a scope to build and train in."""
+    if threads:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    if replicas == 1:
+        return tf.distribute.get_strategy()
+    kind = "GPU"
+    if len(tf.config.list_physical_devices("GPU")) < replicas:
+        kind = "CPU"
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        parts = tf.config.get_logical_device_configuration(cpu) or []
+        if len(parts) < replicas:
+            parts = [tf.config.LogicalDeviceConfiguration()] * replicas
+            tf.config.set_logical_device_configuration(cpu, parts)
+    return tf.distribute.MirroredStrategy(
+        [f"{kind}:{i}" for i in range(replicas)]
+    )
+
+
+def print_table(folder):
+    """One line for each setting, over its seeds."""
+    runs = {}
+    for record in records.read_records(folder):
+        settings = {k: v for k, v in record["settings"].items() if k != "seed"}
+        key = run_name({**settings, "seed": ""})
+        runs.setdefault(key, (settings, []))[1].append(record)
+    print(
+        "data      depth method   views epochs images  seeds  "
+        "accuracy        nll    hours  views/s"
+    )
+    for settings, found in runs.values():
+        means = {
+            name: statistics.mean(record["scores"][name] for record in found)
+            for name in ("accuracy", "nll", "views_per_second")
+        }
+        accuracies = [100 * record["scores"]["accuracy"] for record in found]
+        spread = statistics.stdev(accuracies) if len(found) > 1 else 0.0
+        hours = statistics.mean(record["hours"] for record in found)
+        print(
+            f"{settings['dataset']:9} {settings['depth']:5} "
+            f"{settings['method']:8} {settings['num_views']:5} "
+            f"{settings['epochs']:6} {settings['limit'] or 'all':>6} "
+            f"{len(found):6} {100 * means['accuracy']:6.2f} +- {spread:4.2f} "
+            f"{means['nll']:8.4f} {hours:8.3f} "
+            f"{means['views_per_second']:8.0f}"
+        )
+
+
+def main(argv=None, load=cifar_data.load_tfds):
+    args = parse_arguments(argv)
+    out, work_dir = pathlib.Path(args.out), pathlib.Path(args.work_dir)
+    if args.table:
+        print_table(out)
+        return
+    strategy = set_up_devices(args.replicas, args.threads)
+    train_set, test_set = load(args.dataset, args.data_dir)
+    train_set = cifar_data.balanced_subset(*train_set, args.limit)
+    test_set = cifar_data.balanced_subset(*test_set, args.test_limit)
+    words = sys.argv[1:] if argv is None else argv
+    command = records.command_line([__file__, *words])
+    runs = [(m, seed) for seed in args.seeds for m in args.methods]
+    for number, (method, seed) in enumerate(runs, start=1):
+        settings = run_settings(args, method, seed)
+        path = out / f"{run_name(settings)}.json"
+        heading = (
+            f"[{number}/{len(runs)}] {method}, seed {seed}, "
+            f"{settings['epochs']} epochs of {len(train_set[0])} images"
+        )
+        if path.exists():
+            print(f"{heading}: finished before", flush=True)
+            continue
+        print(heading, flush=True)
+        with strategy.scope():
+            progress, scores = train(
+                settings, train_set, test_set, work_dir, args.threads
+            )
+        record = {
+            "command": command,
+            "method": method,
+            "seed": seed,
+            "settings": settings,
+            "environment": records.environment(),
+            "hours": progress.seconds / 3600,
+            "curves": progress.curves,
+            "scores": scores,
+        }
+        records.write_record(path, record)
+        progress.path.unlink()
+        print(
+            f"  accuracy {scores['accuracy']:.4f}, nll {scores['nll']:.4f}, "
+            f"{scores['views_per_second']:.0f} views/s",
+            flush=True,
+        )
+    print_table(out)
+
+
+if __name__ == "__main__":
+    main()
