@@ -68,11 +68,10 @@ def check_label_shape(output: view_losses.Output, num_views: Any) -> None:
 def per_example(sample_weight: Any) -> Any:
     """Sample weights as float32 `(batch,)`, or ValueError."""
     if isinstance(sample_weight, (dict, list, tuple)):
-        raise ValueError(
-            "`sample_weight` must be one tensor of shape (batch,): the weight "
-            "of an example holds for all outputs. "
-            f"Received: a {type(sample_weight).__name__}"
-        )
+        # Keras copies one array to every part of a nest of labels.
+        sample_weight, *copies = keras.tree.flatten(sample_weight)
+        for copy in copies:
+            _check_equal(sample_weight, copy)
     sample_weight = ops.cast(sample_weight, "float32")
     shape = tuple(sample_weight.shape)
     if len(shape) == 2 and shape[1] == 1:
@@ -95,10 +94,10 @@ def check_finite(losses: Any, mask: Any = None) -> None:
     """
     if isinstance(losses, keras.KerasTensor):
         return
-    values = ops.convert_to_numpy(ops.stop_gradient(losses))
+    values = to_numpy(losses)
     bad = ~np.isfinite(values)
     if mask is not None:
-        bad &= ops.convert_to_numpy(ops.cast(mask, "bool"))
+        bad &= to_numpy(mask).astype(bool)
     if bad.any():
         example, view = np.argwhere(bad)[0]
         raise ValueError(
@@ -106,6 +105,42 @@ def check_finite(losses: Any, mask: Any = None) -> None:
             "not finite; it would make the loss of the whole step NaN. "
             f"Received: view losses {values[example].tolist()}"
         )
+
+
+def check_sample_weight(sample_weight: Any) -> None:
+    """Raises ValueError where `fit` is given weights for each output."""
+    if isinstance(sample_weight, (dict, list, tuple)):
+        raise ValueError(
+            "`sample_weight` must be one array of shape (batch,): the weight "
+            "of an example holds for all outputs. "
+            f"Received: a {type(sample_weight).__name__}"
+        )
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    """Values of a tensor, also of one on another device of TensorFlow."""
+    if keras.backend.backend() == "tensorflow":
+        return np.asarray(tensor)
+    return ops.convert_to_numpy(ops.stop_gradient(tensor))
+
+
+def _check_equal(first, second):
+    """Fails, at the latest when the step runs, unless the tensors are equal."""
+    message = (
+        "`sample_weight` must be the same for all outputs: one weight per "
+        "example, of shape (batch,)."
+    )
+    if tuple(first.shape[1:]) != tuple(second.shape[1:]):
+        raise ValueError(
+            f"{message} Received: shapes {tuple(first.shape)} and "
+            f"{tuple(second.shape)}"
+        )
+    if keras.backend.backend() == "tensorflow" and not isinstance(
+        first, keras.KerasTensor
+    ):
+        import tensorflow as tf
+
+        tf.debugging.assert_equal(first, second, message=message)
 
 
 def _same(label, expected):

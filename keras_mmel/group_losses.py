@@ -27,11 +27,15 @@ class GroupLosses(NamedTuple):
         losses: Float32 `(batch, num_views)`, what the objective takes.
         original: Float32 `(batch,)`: the compiled loss of view 0.
         reduction: How the compiled losses reduce the batch.
+        elements: Values of the loss for one example.
+        kept: None, or `(batch,)`: how much of view 0 a Keras mask keeps.
     """
 
     losses: Any
     original: Any
     reduction: str | None
+    elements: Any
+    kept: Any
 
 
 def group_losses(
@@ -78,18 +82,23 @@ def group_losses(
     total = original = 0.0
     for output in outputs:
         batch_checks.check_label_shape(output, views)
-        rows, original_rows = _rows(output, objective, views)
+        losses, compiled = _rows(output, objective, views)
+        original_losses = compiled.losses
         if output.weight is not None:
-            rows, original_rows = (
-                rows * output.weight,
-                (original_rows * output.weight),
-            )
-        total, original = total + rows, original + original_rows
+            losses = losses * output.weight
+            original_losses = original_losses * output.weight
+        total, original = total + losses, original + original_losses
     batch = groups.batch_size(x)
+
+    def grouped(rows):
+        return ops.reshape(rows, (batch, views))
+
     return GroupLosses(
-        ops.reshape(total, (batch, views)),
-        ops.reshape(original, (batch, views))[:, 0],
+        grouped(total),
+        grouped(original)[:, 0],
         view_losses.reduction_of(outputs),
+        compiled.elements,
+        None if compiled.kept is None else grouped(compiled.kept)[:, 0],
     )
 
 
@@ -97,11 +106,14 @@ def _rows(output, objective, views):
     """Losses of the flat batch: what the objective takes, and compiled."""
     teacher, soft_loss = output.extra
     prediction = output.prediction
-    compiled = view_losses.loss_per_row(
-        output.loss, groups.repeat_for_views(output.label, views), prediction
+    compiled = view_losses.rows(
+        output.loss,
+        groups.repeat_for_views(output.label, views),
+        prediction,
+        views,
     )
     if teacher is None and not objective.soft_targets:
-        return compiled, compiled
+        return compiled.losses, compiled
     twin = soft_targets.twin_for(output, soft_loss)
     if teacher is not None:
         teacher = soft_targets.teacher_rows(teacher, prediction, output.name)
@@ -114,6 +126,6 @@ def _rows(output, objective, views):
             teacher,
             getattr(objective, "stop_gradient", True),
         )
-    augmented = view_losses.loss_per_row(twin.loss, target, prediction)
-    is_original = ops.arange(ops.shape(compiled)[0]) % views == 0
-    return ops.where(is_original, compiled, augmented), compiled
+    augmented = view_losses.rows(twin.loss, target, prediction, views).losses
+    is_original = ops.arange(ops.shape(augmented)[0]) % views == 0
+    return ops.where(is_original, compiled.losses, augmented), compiled

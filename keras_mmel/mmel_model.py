@@ -1,6 +1,5 @@
 """MMELModel: groups in, a training step out."""
 
-import functools
 import os
 from typing import Any
 
@@ -13,6 +12,7 @@ from keras_mmel import groups
 from keras_mmel import objectives
 from keras_mmel import replicas
 from keras_mmel import view_losses
+from keras_mmel.group_fit import GroupFit
 from keras_mmel.group_losses import group_losses
 from keras_mmel.plain_examples import PlainExamples
 from keras_mmel.random_states import SavedRandomStates
@@ -20,7 +20,7 @@ from keras_mmel.view_statistics import ViewStatistics
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
-class MMELModel(SavedRandomStates, PlainExamples):
+class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
     r"""Trains a Keras model on groups of views, weighted by their losses.
 
     `fit` takes groups of views, and each group enters the loss as one number
@@ -154,7 +154,9 @@ class MMELModel(SavedRandomStates, PlainExamples):
             raise ValueError(
                 f"The objective {self._objective!r} has no `lambda_p`."
             )
-        return float(ops.convert_to_numpy(self._lambda_p.value))
+        return float(
+            batch_checks.to_numpy(ops.convert_to_tensor(self._lambda_p))
+        )
 
     @lambda_p.setter
     def lambda_p(self, value: float):
@@ -207,6 +209,12 @@ class MMELModel(SavedRandomStates, PlainExamples):
             return super().compute_loss(
                 x, y, y_pred, sample_weight, training=training
             )
+        # Read before replicas wait for each other: they share the layers whose
+        # lists of losses the next forward pass clears.
+        additional = [
+            ops.sum(ops.cast(loss, "float32")) / replicas.count()
+            for loss in self.losses
+        ]
         found = self._group_losses(x, y, y_pred)
         mask, lambda_p = x.get("mask"), self._objective_arguments()
         if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
@@ -219,21 +227,21 @@ class MMELModel(SavedRandomStates, PlainExamples):
         )
 
         def reduce(values):
-            total, size = view_losses.reduce_groups(
-                values, sample_weight, found.reduction
+            loss, size = view_losses.reduce_groups(
+                values,
+                sample_weight,
+                found.reduction,
+                found.elements,
+                found.kept,
             )
-            return ops.divide_no_nan(total, replicas.total(size))
+            if size is not None:
+                loss = ops.divide_no_nan(loss, replicas.total(size))
+            return sum(additional, start=loss)
 
-        additional = sum(
-            ops.sum(ops.cast(loss, "float32")) for loss in self.losses
-        )
-        additional = additional / replicas.count()
-        # Statistics do not need gradients.
         size, share = replicas.size_and_share(groups.batch_size(x))
-        original = ops.mean(reduce(found.original)) + additional
         self.view_statistics.update_state(
-            ops.stop_gradient(original) * share,
-            objectives.effective_views(ops.stop_gradient(weights)),
+            ops.mean(reduce(found.original)) * share,
+            objectives.effective_views(weights),
             size,
         )
         if isinstance(y_pred, (dict, list, tuple)):
@@ -246,7 +254,7 @@ class MMELModel(SavedRandomStates, PlainExamples):
                 sample_weight,
                 training=training,
             )
-        return reduce(values) + additional
+        return reduce(values)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if groups.is_group(x):
@@ -298,7 +306,7 @@ class MMELModel(SavedRandomStates, PlainExamples):
             x.get("mask"),
             **self._objective_arguments(),
         )
-        return ops.convert_to_numpy(weights)
+        return batch_checks.to_numpy(weights)
 
     def _group_losses(self, x, y, y_pred):
         compiled = self._compile_loss
@@ -321,13 +329,6 @@ class MMELModel(SavedRandomStates, PlainExamples):
         if self._lambda_p is None:
             return {}
         return {"lambda_p": self._lambda_p.value}
-
-    @functools.wraps(keras.Model.fit)
-    def fit(self, x=None, y=None, batch_size=None, *args, **kwargs):
-        if self._distribute_strategy is not None:
-            with self._distribute_strategy.scope():
-                replicas.check_arrays(x, batch_size)
-        return super().fit(x, y, batch_size, *args, **kwargs)
 
     # Saving
 

@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from keras_mmel.formulas import check_lambda_p
+from keras_mmel.formulas import check_mask
 from keras_mmel.formulas import effective_views
 from keras_mmel.formulas import expected_loss_and_weights
 from keras_mmel.formulas import is_number
@@ -234,11 +235,17 @@ def get(identifier: Any) -> Objective:
 
 def _split_original(losses, mask):
     losses = ops.cast(ops.convert_to_tensor(losses), "float32")
-    if len(losses.shape) == 2 and losses.shape[1] == 1:
+    if len(losses.shape) != 2:
+        raise ValueError(
+            "`losses` must have shape (batch, num_views). "
+            f"Received: losses.shape={tuple(losses.shape)}"
+        )
+    if losses.shape[1] == 1:
         raise ValueError(
             "The soft objective compares augmented views with the original "
             "and needs groups of at least 2 views. "
             f"Received: losses.shape={tuple(losses.shape)}"
         )
-    mask = None if mask is None else ops.convert_to_tensor(mask)[:, 1:]
+    if mask is not None:
+        mask = check_mask(mask, losses)[:, 1:]
     return losses, losses[:, 1:], mask

@@ -10,6 +10,11 @@ from typing import Any
 import keras
 from keras import ops
 
+_SPLIT = (
+    "TensorFlow gives each replica batch_size / replicas examples, rounded up, "
+    "and the last one what is left."
+)
+
 
 def count() -> int:
     """Replicas that train in sync: 1 on JAX and torch, and by default."""
@@ -60,36 +65,43 @@ def check_batch(size: Any) -> None:
     tf.debugging.assert_positive(
         size,
         message=(
-            f"A batch has fewer examples than the {count()} replicas. Batch "
-            "with `drop_remainder=True`, or choose a batch size that leaves "
-            "enough examples for the last batch."
+            f"A replica got no example of a batch. {_SPLIT} Batch with "
+            "`drop_remainder=True` and a batch size that the number of "
+            f"replicas, {count()}, divides."
         ),
     )
 
 
-def check_arrays(x: Any, batch_size: int | None) -> None:
-    """Raises at the start of `fit` where the last batch will be too small.
+def check_data(x: Any, batch_size: int | None) -> None:
+    """Raises at the start of `fit` where a replica will get no example.
 
     Args:
         x: What `fit` was given. Only data whose size is known is checked:
-            arrays and batched datasets of static shape.
+            arrays, and datasets with batches of static size.
         batch_size: What `fit` was given.
 
     Raises:
-        ValueError: If a replica would get no example of the last batch.
+        ValueError: If a replica would get no example of some batch.
     """
     replicas = count()
-    if replicas == 1 or x is None or hasattr(x, "element_spec"):
+    if replicas == 1 or x is None:
         return
-    leaves = keras.tree.flatten(x)
-    if not all(hasattr(leaf, "shape") for leaf in leaves):
+    leaves = keras.tree.flatten(getattr(x, "element_spec", x))
+    sizes = {leaf.shape[0] for leaf in leaves if getattr(leaf, "shape", ())}
+    if len(sizes) != 1 or None in sizes:
         return
-    examples, batch_size = leaves[0].shape[0], batch_size or 32
-    last = examples % batch_size or min(batch_size, examples)
-    if last < replicas:
+    size = sizes.pop()
+    if hasattr(x, "element_spec"):
+        batch_size, batches = size, {size}
+    else:
+        batch_size = min(batch_size or 32, size)
+        batches = {batch_size, size % batch_size or batch_size}
+    needed = (replicas - 1) * -(-batch_size // replicas) + 1
+    if min(batches) < needed:
         raise ValueError(
-            f"The last batch would have {last} example(s) for {replicas} "
-            "replicas: every replica needs one of each batch. Change "
-            f"`batch_size` or drop examples. Received: {examples} examples "
-            f"with batch_size={batch_size}"
+            f"A batch of {min(batches)} leaves one of {replicas} replicas "
+            f"without an example. {_SPLIT} Use a batch size that {replicas} "
+            "divides, and drop the remainder or make it larger. "
+            f"Received: batch_size={batch_size}"
+            + ("" if hasattr(x, "element_spec") else f" for {size} examples")
         )

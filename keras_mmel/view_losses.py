@@ -1,212 +1,79 @@
-"""From whatever the user compiled to one loss per view.
+"""One loss per view, from a loss that was made for a batch.
 
-The compiled losses are neither copied nor changed: each one's `call` gives
-unreduced values, and what `keras.Loss.__call__` would do around it (dtype,
-mask, weighting) is done here without the mean over the batch.
+Each compiled loss's `call` gives unreduced values, and what
+`keras.Loss.__call__` would do around it (dtype, mask, weighting) is done here
+without the mean over the batch.
 """
 
-import numbers
+import math
 from typing import Any
 from typing import NamedTuple
 
 import keras
 from keras import ops
 
-# Keras's adapter from a function to a Loss has no public name of its own.
-LossFunctionWrapper = keras.losses.MeanSquaredError.__base__
+from keras_mmel.compiled_losses import MEANS
+from keras_mmel.compiled_losses import LossFunctionWrapper
+from keras_mmel.compiled_losses import Output
+from keras_mmel.compiled_losses import pair_outputs
+from keras_mmel.compiled_losses import reduction_of
+from keras_mmel.compiled_losses import resolve
 
-_MEANS = ("sum_over_batch_size", "mean")
+__all__ = [
+    "LossFunctionWrapper",
+    "Output",
+    "Rows",
+    "loss_per_row",
+    "pair_outputs",
+    "reduce_groups",
+    "reduction_of",
+    "resolve",
+    "rows",
+]
 
 
-class Output(NamedTuple):
-    """One output of the model with what it is trained for.
+class Rows(NamedTuple):
+    """The losses of a flat batch under one compiled loss.
 
     Attributes:
-        name: Path of the output, for messages.
-        loss: A `keras.Loss`, the user's own where one was compiled.
-        weight: The output's entry in `loss_weights`, or None.
-        label: Labels, `(batch, ...)`, or what stands in their place.
-        prediction: Predictions of the flat batch, untouched: a reshape would
-            lose Keras's recovery of the logits behind a softmax.
-        extra: Further tensors given to `pair_outputs`, picked for this output.
+        losses: Float32 `(rows,)`.
+        elements: Values that the loss gave for each row: 1, or the number of
+            pixels or tokens.
+        kept: None, or float32 `(rows,)`: how much of each row a Keras mask
+            keeps, 1 being the mean over the batch.
     """
 
-    name: str
-    loss: keras.Loss
-    weight: float | None
-    label: Any
-    prediction: Any
-    extra: tuple
+    losses: Any
+    elements: Any
+    kept: Any
 
 
-def pair_outputs(
-    loss: Any,
-    loss_weights: Any,
-    label: Any,
-    prediction: Any,
-    output_names: list[str] | None = None,
-    extra: tuple = (),
-) -> list[Output]:
-    """Matches losses, weights, labels and predictions of every output.
-
-    Follows what `compile` accepts: one loss for all outputs, or a list or dict
-    of them, by position or by output name, with `None` for an output that is
-    not trained.
-
-    Args:
-        loss: What was compiled: a name, function, `Loss` or a nest of them.
-        loss_weights: None, a number, or a nest like `loss`.
-        label: Labels, a nest like `prediction`.
-        prediction: Output of the model on the flat batch.
-        output_names: Names of the outputs, where the model has them.
-        extra: More structures that are picked apart like `label`, each a nest
-            or None.
-
-    Returns:
-        A list of `Output`, one for each output that has a loss.
-
-    Raises:
-        ValueError: If the structures do not match.
-    """
-    found = []
-    by_name = any(
-        isinstance(part, dict) for part in (loss, loss_weights, label, *extra)
-    )
-    if by_name and not isinstance(prediction, dict) and output_names:
-        listed = isinstance(prediction, (list, tuple))
-        if (len(prediction) if listed else 1) == len(output_names):
-
-            def named(part):
-                if isinstance(part, (list, tuple)):
-                    return dict(zip(output_names, part, strict=True))
-                if listed or isinstance(part, dict):
-                    return part
-                return {output_names[0]: part}
-
-            label, prediction = named(label), named(prediction)
-            extra = tuple(named(part) for part in extra)
-            if isinstance(loss, (list, tuple)):
-                loss = named(loss)
-            if isinstance(loss_weights, (list, tuple)):
-                loss_weights = named(loss_weights)
-
-    def walk(path, loss, weight, label, prediction, extra):
-        if loss is None:
-            return
-        if isinstance(prediction, dict):
-            keys = loss if isinstance(loss, dict) else prediction
-        elif isinstance(prediction, (list, tuple)):
-            keys = range(len(prediction))
-            label = _expand_partial(label, loss, len(prediction))
-        else:
-            name = "/".join(map(str, path)) or "the output"
-            loss, weight, label, *extra = (
-                _only(part, name) for part in (loss, weight, label, *extra)
-            )
-            if not (weight is None or isinstance(weight, numbers.Real)):
-                raise ValueError(
-                    f"`loss_weights` must hold numbers. Received: {weight!r} "
-                    f"for {name}"
-                )
-            if loss is not None:
-                loss = resolve(loss, label, prediction)
-                found.append(
-                    Output(name, loss, weight, label, prediction, tuple(extra))
-                )
-            return
-        for key in keys:
-            picked_loss = _pick(loss, key, path, "loss", broadcast=True)
-            if picked_loss is None:
-                continue
-            walk(
-                (*path, key),
-                picked_loss,
-                _pick(weight, key, path, "loss_weights", broadcast=True),
-                _pick(label, key, path, "y"),
-                _pick(prediction, key, path, "the model's output"),
-                tuple(
-                    None if part is None else _pick(part, key, path, "y")
-                    for part in extra
-                ),
-            )
-
-    walk((), loss, loss_weights, label, prediction, extra)
-    if not found:
-        raise ValueError(
-            "No output of the model has a loss. Provide a `loss` argument in "
-            f"`compile()`. Received: loss={loss!r}"
-        )
-    return found
+def loss_per_row(
+    loss: keras.Loss, label: Any, prediction: Any, num_views: Any = 1
+) -> Any:
+    """One loss for each row of a flat batch: the `losses` of `rows`."""
+    return rows(loss, label, prediction, num_views).losses
 
 
-def resolve(loss: Any, label: Any, prediction: Any) -> keras.Loss:
-    """The `keras.Loss` behind a name, function or `Loss`.
-
-    Args:
-        loss: What the user compiled for one output.
-        label: Labels of the output; their shape decides what `"crossentropy"`
-            means.
-        prediction: Predictions of the output.
-
-    Returns:
-        The user's own object where it is a `keras.Loss`.
-
-    Raises:
-        ValueError: If Keras knows no such loss, or it overrides `__call__`,
-            where its values per example cannot be had.
-    """
-    if isinstance(loss, str) and loss.lower() in ("crossentropy", "ce"):
-        loss = _crossentropy_for(label, prediction)
-    resolved = keras.losses.get(loss)
-    if not isinstance(resolved, keras.Loss):
-        name = getattr(resolved, "__name__", type(resolved).__name__)
-        resolved = LossFunctionWrapper(resolved, name=name)
-    if type(resolved).__call__ is not keras.Loss.__call__:
-        raise ValueError(
-            f"The loss {resolved.name!r} overrides `__call__`, which gives one "
-            "number for the batch. MMEL needs one loss per view: override "
-            "`call(y_true, y_pred)` and return a value per example. "
-            f"Received: loss={resolved!r}"
-        )
-    return resolved
-
-
-def reduction_of(outputs: list[Output]) -> str | None:
-    """How the compiled losses reduce the batch, the same for all outputs.
-
-    Returns:
-        `"mean"`, `"sum"`, `"mean_with_sample_weight"` or None (not reduced).
-
-    Raises:
-        ValueError: If the outputs differ: the sum over outputs is taken before
-            the views are weighted, the reduction over the batch after.
-    """
-    kinds = {output.loss.reduction for output in outputs}
-    kinds = {"mean" if kind in _MEANS else kind for kind in kinds}
-    kinds = {None if kind == "none" else kind for kind in kinds}
-    if len(kinds) > 1:
-        raise ValueError(
-            "All compiled losses must have the same `reduction`. Received: "
-            f"{ {output.name: output.loss.reduction for output in outputs} }"
-        )
-    return kinds.pop()
-
-
-def loss_per_row(loss: keras.Loss, label: Any, prediction: Any) -> Any:
+def rows(
+    loss: keras.Loss, label: Any, prediction: Any, num_views: Any = 1
+) -> Rows:
     """One loss for each row of a flat batch.
 
-    The mean over rows equals what `loss(label, prediction)` gives (the sum,
-    for `reduction="sum"`). Values with more axes (a loss per pixel or per
-    token) are averaged over them; a Keras mask on the predictions, or one that
-    the loss sets (`ignore_class`), is honoured as Keras does.
+    The mean over the rows of one view equals what `loss(label, prediction)`
+    gives for them (the sum, where the loss does not average). Values with more
+    axes (a loss per pixel or per token) are averaged over them; a Keras mask
+    on the predictions, or one that the loss sets (`ignore_class`), is honoured
+    as Keras does, for each view of the group as for a batch of its own.
 
     Args:
         loss: A `keras.Loss` from `resolve`.
         label: Shape `(rows, ...)`.
         prediction: Shape `(rows, ...)`.
+        num_views: Size of the groups, for masks.
 
     Returns:
-        Float32 of shape `(rows,)`.
+        `Rows`.
 
     Raises:
         ValueError: If the loss gives a scalar for the whole batch.
@@ -220,37 +87,40 @@ def loss_per_row(loss: keras.Loss, label: Any, prediction: Any) -> Any:
         values = ops.convert_to_tensor(loss.call(label, prediction))
         own_mask = getattr(values, "_keras_mask", None)
         values = ops.cast(values, "float32")
-    rows, given = prediction.shape[0], values.shape[:1]
-    if len(values.shape) == 0 or (
-        None not in (rows, given[0]) and rows != given[0]
-    ):
-        raise ValueError(
-            f"The loss {loss.name!r} gives a result of shape "
-            f"{tuple(values.shape)} for {rows} predictions. MMEL weights the "
-            "views by their losses and needs one loss per view: return a value "
-            "per example, without the mean over the batch. "
-            f"Received: loss={loss!r}"
-        )
-    axes = tuple(range(1, len(values.shape)))
+    _check_rows(loss, values, prediction)
     masks = [ops.cast(m, "bool") for m in (mask, own_mask) if m is not None]
-    averages = loss.reduction in (*_MEANS, "mean_with_sample_weight")
+    averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
+    kept = None
     if masks:
         mask = masks[0] if len(masks) == 1 else masks[0] & masks[1]
-        kept = ops.cast(mask, values.dtype)
-        if len(kept.shape) == len(values.shape) + 1 and kept.shape[-1] == 1:
-            kept = ops.squeeze(kept, -1)
-        values = ops.where(kept > 0, values, 0.0)
+        if len(mask.shape) == len(values.shape) + 1 and mask.shape[-1] == 1:
+            mask = ops.squeeze(mask, -1)
+        values = ops.where(mask, values, 0.0)
         if averages:
-            # As in Keras: the batch's mean is over what is not masked.
-            values = values * ops.divide_no_nan(1.0, ops.mean(kept))
-    if not axes:
-        return values
-    reduce = ops.mean if averages else ops.sum
-    return reduce(values, axis=axes)
+            kept = _kept(ops.cast(mask, values.dtype), num_views)
+    axes = tuple(range(1, len(values.shape)))
+    elements = 1
+    if axes:
+        elements = math.prod(ops.shape(values)[1:])
+        reduce = ops.mean if averages else ops.sum
+        values = reduce(values, axis=axes)
+    if kept is None:
+        return Rows(values, elements, None)
+    # As in Keras: the mean over the batch is over what is not masked.
+    share, average = kept
+    return Rows(
+        ops.divide_no_nan(values, average),
+        elements,
+        ops.divide_no_nan(share, average),
+    )
 
 
 def reduce_groups(
-    values: Any, sample_weight: Any, reduction: str | None
+    values: Any,
+    sample_weight: Any,
+    reduction: str | None,
+    elements: Any = 1,
+    kept: Any = None,
 ) -> tuple[Any, Any]:
     """Numerator and denominator of the loss of a batch.
 
@@ -261,81 +131,46 @@ def reduce_groups(
         values: Loss of each group, shape `(batch,)`.
         sample_weight: None or shape `(batch,)`.
         reduction: From `reduction_of`.
+        elements: `Rows.elements`.
+        kept: None or `Rows.kept` of the originals, shape `(batch,)`.
 
     Returns:
-        Two scalars; for a loss without reduction a vector and 1.
+        A scalar and the scalar to divide it by, or None. For a loss without
+        reduction, what Keras would train on: a tensor whose sum has the
+        gradient and whose mean is logged.
     """
     weighted = values if sample_weight is None else values * sample_weight
     if reduction is None:
-        return weighted, ops.ones(())
+        if isinstance(elements, int) and elements == 1:
+            return weighted, None
+        share = ops.ones((1, elements), values.dtype) / elements
+        return weighted[:, None] * share, None
     total = ops.sum(weighted)
     if reduction == "sum":
-        return total, ops.ones(())
+        return total, None
     if reduction == "mean_with_sample_weight" and sample_weight is not None:
-        return total, ops.sum(sample_weight)
+        size = 1 / elements if kept is None else kept
+        return total, ops.sum(sample_weight * size)
     return total, ops.cast(ops.shape(values)[0], "float32")
 
 
-def _crossentropy_for(label, prediction):
-    """Keras's own reading of "crossentropy", from the shapes."""
-    rank, classes = len(prediction.shape), prediction.shape[-1]
-    if classes == 1:
-        return keras.losses.binary_crossentropy
-    if len(label.shape) < rank or (
-        len(label.shape) == rank and label.shape[-1] == 1
-    ):
-        return keras.losses.sparse_categorical_crossentropy
-    return keras.losses.categorical_crossentropy
-
-
-def _is_nest(part):
-    return isinstance(part, (dict, list, tuple))
-
-
-def _only(part, name):
-    """The single element of a nest around one output."""
-    if not _is_nest(part):
-        return part
-    leaves = list(part.values()) if isinstance(part, dict) else list(part)
-    if len(leaves) != 1:
+def _check_rows(loss, values, prediction):
+    rows = prediction.shape[0]
+    given = values.shape[0] if len(values.shape) else None
+    if len(values.shape) == 0 or (given is not None and given != rows):
         raise ValueError(
-            f"{name} is one tensor, and its loss, weight and labels must be "
-            f"single too. Received: {part!r}"
+            f"The loss {loss.name!r} gives a result of shape "
+            f"{tuple(values.shape)} for {rows or 'a batch of'} predictions. "
+            "MMEL weights the views by their losses and needs one loss per "
+            "view: return a value per example, without the mean over the "
+            f"batch. Received: loss={loss!r}"
         )
-    return _only(leaves[0], name)
 
 
-def _pick(part, key, path, what, broadcast=False):
-    if broadcast and not _is_nest(part):
-        return part
-    try:
-        return part[key]
-    except (KeyError, IndexError, TypeError):
-        where = "/".join(map(str, (*path, key)))
-        given = part
-        if _is_nest(part):
-            given = list(part) if isinstance(part, dict) else len(part)
-        raise ValueError(
-            f"No entry for the output {where!r} in {what}. "
-            f"Received: {given if _is_nest(part) else type(part).__name__}"
-        ) from None
-
-
-def _expand_partial(label, loss, count):
-    """Labels for only those outputs that have a loss, put in their places."""
-    if not isinstance(loss, (list, tuple)):
-        return label
-    if len(loss) != count:
-        raise ValueError(
-            f"The model has {count} outputs and needs a loss (or None) for "
-            f"each. Received: {len(loss)} losses"
-        )
-    trained = [i for i, part in enumerate(loss) if part is not None]
-    if len(trained) == count:
-        return label
-    if not isinstance(label, (list, tuple)):
-        label = [label]
-    if len(label) != len(trained):
-        return label
-    places = dict(zip(trained, label, strict=True))
-    return [places.get(i) for i in range(count)]
+def _kept(mask, num_views):
+    """Share of each row that `mask` keeps, and its mean over each view."""
+    axes = tuple(range(1, len(mask.shape)))
+    share = ops.mean(mask, axis=axes) if axes else mask
+    views = ops.mean(ops.reshape(share, (-1, num_views)), axis=0)
+    batch = ops.shape(share)[0] // num_views
+    return share, ops.tile(views, [batch])
