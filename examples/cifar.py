@@ -217,8 +217,8 @@ def build_model(settings, steps_per_epoch):
 # A run
 
 
-def train(settings, train_set, test_set, work_dir, threads=None):
-    """Train by `settings`; return the curves, the scores and the hours."""
+def train(settings, train_set, test_set, work_dir, strategy, threads=None):
+    """Train by `settings`; return the progress and the scores."""
     steps = len(train_set[0]) // settings["batch_size"]
     if not steps:
         raise ValueError(
@@ -229,9 +229,10 @@ def train(settings, train_set, test_set, work_dir, threads=None):
     keras.utils.clear_session()
     keras.utils.set_random_seed(settings["seed"])
     keras.config.set_dtype_policy(settings["mixed_precision"] or "float32")
-    model = build_model(settings, steps)
     progress = Progress(work_dir / f"{run_name(settings)}.npz")
-    progress.restore(model)
+    with strategy.scope():
+        model = build_model(settings, steps)
+        progress.restore(model)
     if progress.epoch:
         print(f"  continues after epoch {progress.epoch}", flush=True)
     epochs, every = settings["epochs"], settings["eval_every"]
@@ -259,7 +260,7 @@ def train(settings, train_set, test_set, work_dir, threads=None):
 
 
 def set_up_devices(replicas, threads):
-    """Bound the threads; return a scope to build and train in."""
+    """Bound the threads; return the strategy to build the model under."""
     if threads:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(threads)
@@ -331,10 +332,9 @@ def main(argv=None, load=cifar_data.load_tfds):
             print(f"{heading}: finished before", flush=True)
             continue
         print(heading, flush=True)
-        with strategy.scope():
-            progress, scores = train(
-                settings, train_set, test_set, work_dir, args.threads
-            )
+        progress, scores = train(
+            settings, train_set, test_set, work_dir, strategy, args.threads
+        )
         record = {
             "command": command,
             "method": method,
