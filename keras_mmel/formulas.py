@@ -142,8 +142,8 @@ def effective_views(weights: Any) -> Any:
     [2.0, 1.0]
     """
     weights = ops.cast(ops.convert_to_tensor(weights), "float32")
-    logs = ops.log(ops.where(weights > 0, weights, 1.0))
-    return ops.exp(-ops.sum(weights * logs, axis=1))
+    # A weight of 0 adds nothing: its log only has to be finite.
+    return ops.exp(-ops.sum(weights * ops.log(weights + 1e-37), axis=1))
 
 
 def check_lambda_p(lambda_p: Any) -> None:

@@ -8,6 +8,8 @@ soft        yes       l(f(x), y)    l(f(z), teacher(z) if it disagrees,
                                           else f(x))
 """
 
+import functools
+import operator
 from typing import Any
 from typing import NamedTuple
 
@@ -79,15 +81,19 @@ def group_losses(
         output_names,
         extra=(teacher, soft_loss),
     )
-    total = original = 0.0
+    found = []
     for output in outputs:
         batch_checks.check_label_shape(output, views)
         losses, compiled = _rows(output, objective, views)
-        original_losses = compiled.losses
-        if output.weight is not None:
-            losses = losses * output.weight
-            original_losses = original_losses * output.weight
-        total, original = total + losses, original + original_losses
+        weight = output.weight
+        if weight is None:
+            found.append((losses, compiled.losses))
+        else:
+            found.append((losses * weight, compiled.losses * weight))
+    total, original = (
+        functools.reduce(operator.add, parts)
+        for parts in zip(*found, strict=True)
+    )
     batch = groups.batch_size(x)
 
     def grouped(rows):

@@ -235,12 +235,12 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 found.kept,
             )
             if size is not None:
-                loss = ops.divide_no_nan(loss, replicas.total(size))
+                loss = replicas.divide(loss, size)
             return sum(additional, start=loss)
 
         size, share = replicas.size_and_share(groups.batch_size(x))
         self.view_statistics.update_state(
-            ops.mean(reduce(found.original)) * share,
+            view_losses.logged(reduce(found.original)) * share,
             objectives.effective_views(weights),
             size,
         )

@@ -38,6 +38,14 @@ def total(value: Any) -> Any:
     return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
+def divide(numerator: Any, size: Any) -> Any:
+    """`numerator` by the sum of `size` over all replicas, 0 where that is 0."""
+    if isinstance(size, float) and size > 0 and count() == 1:
+        return numerator / size
+    size = ops.convert_to_tensor(size, dtype="float32")
+    return ops.divide_no_nan(numerator, total(size))
+
+
 def size_and_share(size: Any) -> tuple[Any, Any]:
     """Size of a replica's batch, and by what to multiply a sum over replicas.
 

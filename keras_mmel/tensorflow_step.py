@@ -4,10 +4,10 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras import ops
 
 from keras_mmel import groups
 from keras_mmel import replicas
+from keras_mmel import view_losses
 
 
 def train_step(model: keras.Model, data: Any) -> dict:
@@ -37,5 +37,5 @@ def train_step(model: keras.Model, data: Any) -> dict:
     model.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
     tracker = next(m for m in model.metrics if m.name == "loss")
     size, share = replicas.size_and_share(groups.batch_size(x))
-    tracker.update_state(ops.mean(loss) * share, sample_weight=size)
+    tracker.update_state(view_losses.logged(loss) * share, sample_weight=size)
     return model.compute_metrics(x, y, y_pred, sample_weight)

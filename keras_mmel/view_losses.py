@@ -23,6 +23,7 @@ __all__ = [
     "LossFunctionWrapper",
     "Output",
     "Rows",
+    "logged",
     "loss_per_row",
     "pair_outputs",
     "reduce_groups",
@@ -135,7 +136,7 @@ def reduce_groups(
         kept: None or `Rows.kept` of the originals, shape `(batch,)`.
 
     Returns:
-        A scalar and the scalar to divide it by, or None. For a loss without
+        A scalar and the number to divide it by, or None. For a loss without
         reduction, what Keras would train on: a tensor whose sum has the
         gradient and whose mean is logged.
     """
@@ -151,7 +152,15 @@ def reduce_groups(
     if reduction == "mean_with_sample_weight" and sample_weight is not None:
         size = 1 / elements if kept is None else kept
         return total, ops.sum(sample_weight * size)
-    return total, ops.cast(ops.shape(values)[0], "float32")
+    size = ops.shape(values)[0]
+    if isinstance(size, int):
+        return total, float(size)
+    return total, ops.cast(size, "float32")
+
+
+def logged(loss: Any) -> Any:
+    """The number to log for a loss: itself, or its mean if not reduced."""
+    return ops.mean(loss) if len(loss.shape) else loss
 
 
 def _check_rows(loss, values, prediction):
