@@ -3,5 +3,13 @@
 from keras_mmel.data.cropping import crop_and_flip
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.grouping import group_views
+from keras_mmel.data.lifting import per_view
+from keras_mmel.data.scaling import standardize
 
-__all__ = ["EpochCounter", "crop_and_flip", "group_views"]
+__all__ = [
+    "EpochCounter",
+    "crop_and_flip",
+    "group_views",
+    "per_view",
+    "standardize",
+]

@@ -1,11 +1,13 @@
 """What `group_views` can see of a mistake before it reads an example."""
 
+import inspect
 import operator
 
+import keras
 import tensorflow as tf
 
 
-def check_count(name: str, value, minimum: int) -> int:
+def check_count(name: str, value, minimum: int | None) -> int:
     """Return `value` as an int; raise if it is none or below `minimum`."""
     try:
         count = operator.index(value)
@@ -13,11 +15,31 @@ def check_count(name: str, value, minimum: int) -> int:
         raise TypeError(
             f"`{name}` must be an integer. Received: {name}={value!r}"
         ) from None
-    if count < minimum:
+    if minimum is not None and count < minimum:
         raise ValueError(
             f"`{name}` must be at least {minimum}. Received: {name}={value}"
         )
     return count
+
+
+def check_augment(augment) -> None:
+    """Raise unless `augment` can be called with images and seeds."""
+    if isinstance(augment, keras.Layer) or not callable(augment):
+        raise TypeError(
+            "`augment` must be an augmentation of groups, such as "
+            "`crop_and_flip()` or `per_view(layer)`. "
+            f"Received: augment={augment!r}"
+        )
+    try:
+        inspect.signature(augment).bind(None, None)
+    except TypeError:
+        raise TypeError(
+            "`augment` must take a batch of images and the seeds of their "
+            "views; lift a function of one image with `per_view`. "
+            f"Received: augment={augment!r}"
+        ) from None
+    except ValueError:  # a builtin that does not say what it takes
+        return
 
 
 def check_elements(dataset) -> None:
@@ -126,4 +148,16 @@ def check_views(original, views, num_views: int) -> None:
                 "`augment` must keep the dtype of the original, which is a "
                 "view as well, or turn integers into floats. "
                 f"Received: {many.dtype.name} for {one.dtype.name}"
+            )
+
+
+def check_postprocessed(views, num_views: int) -> None:
+    """Raise unless `views` are still (batch, num_views, ...)."""
+    for leaf in tf.nest.flatten(views):
+        if leaf.shape.rank is not None and (
+            leaf.shape.rank < 2 or leaf.shape[1] not in (None, num_views)
+        ):
+            raise ValueError(
+                "`postprocess` must return views (batch, num_views, ...), "
+                f"here with num_views={num_views}. Received: {leaf.shape}"
             )

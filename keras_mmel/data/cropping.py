@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_mmel.data import checks
 from keras_mmel.data import seeds as seeds_lib
 
 
@@ -50,7 +51,9 @@ def crop_views(
     """
     margins = [[0, 0], [padding, padding], [padding, padding], [0, 0]]
     padded = tf.pad(images, margins)
-    if 2 * (2 * padding + 1) <= 2 * rows.shape[1]:
+    # The table has 2 * (2 * padding + 1) versions of each row: too many where
+    # there are few views.
+    if 2 * padding + 1 <= rows.shape[1]:
         return _gather_rows(padded, rows, columns, flips, padding)
     return _gather_pixels(padded, rows, columns, flips, padding)
 
@@ -68,8 +71,7 @@ def _gather_pixels(padded, rows, columns, flips, padding):
 def _gather_rows(padded, rows, columns, flips, padding):
     # Writes out every horizontal position of every row, as cut and mirrored.
     # A view is then whole rows of that table: 32 copies of 96 bytes for a
-    # CIFAR image in place of 1,024 copies of 3. Halves the time where the
-    # table is at most twice as large as the views.
+    # CIFAR image in place of 1,024 copies of 3.
     batch, (height, width, channels) = tf.shape(padded)[0], padded.shape[1:]
     positions = 2 * padding + 1
     row_size = (width - 2 * padding) * channels
@@ -89,7 +91,11 @@ def _gather_rows(padded, rows, columns, flips, padding):
     )
 
 
-def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
+def crop_and_flip(
+    padding: int = 4,
+    flip: bool = True,
+    value_range: tuple[float, float] | None = (0.0, 255.0),
+) -> Callable:
     """Augment images by a random crop after zero padding and a random flip.
 
     Every view draws its row and column uniformly from 0 to 2 * padding and is
@@ -98,26 +104,76 @@ def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
     made.
 
     Args:
-        padding: pixels of zeros added on each side before the crop.
+        padding: pixels of zeros added on each side before the crop; smaller
+            than the image.
         flip: whether to mirror half of the views from left to right.
+        value_range: what float images must lie in, since images that were
+            standardized before would be padded with gray; None allows any.
 
     Returns:
         An augmentation for `group_views`, of images (height, width, channels)
-        of one size.
+        of one size. Float images outside `value_range` stop the pipeline with
+        `tf.errors.InvalidArgumentError`.
 
     Raises:
+        TypeError: if `padding` is no integer.
         ValueError: if `padding` is negative.
+
+    Example:
+
+    ```python
+    augment = keras_mmel.data.crop_and_flip(padding=4)
+    images = np.zeros((2, 32, 32, 3), "uint8")
+    seeds = np.arange(20, dtype="int32").reshape(2, 5, 2)
+    augment(images, seeds).shape  # (2, 5, 32, 32, 3)
+    ```
 
     Source: He et al., "Deep residual learning for image recognition", 2015,
     section 4.2.
     """
-    if padding < 0:
-        raise ValueError(
-            f"`padding` must be at least 0. Received: padding={padding}"
-        )
+    padding = checks.check_count("padding", padding, 0)
 
     def augment(images, seeds):
+        if tf.nest.is_nested(images):
+            raise ValueError(
+                "`crop_and_flip` must get images alone, not a structure. "
+                f"Received: {images}"
+            )
+        images = tf.convert_to_tensor(images)
+        _check_images(images.shape, padding)
+        if images.dtype.is_floating and value_range is not None:
+            images = _check_values(images, *value_range)
+        seeds = tf.convert_to_tensor(seeds, tf.int32)
         rows, columns, flips = draw_crops(seeds, padding, flip)
         return crop_views(images, rows, columns, flips, padding)
 
     return augment
+
+
+def _check_images(shape, padding):
+    if shape.rank != 4:
+        raise ValueError(
+            "`crop_and_flip` must get single images (height, width, channels); "
+            "unbatch a dataset of batches first. "
+            f"Received: images of shape {tuple(shape[1:])}"
+        )
+    if padding >= min(shape[1:3]):
+        raise ValueError(
+            "`padding` must be smaller than the image: a crop could show "
+            "nothing else. "
+            f"Received: padding={padding}, images of shape {tuple(shape[1:])}"
+        )
+
+
+def _check_values(images, low, high):
+    # Written so that NaN fails as well.
+    inside = tf.reduce_all((images >= low) & (images <= high))
+    message = (
+        f"`crop_and_flip` must get float images in [{low}, {high}]. Leave "
+        "standardizing to `postprocess`, after the views, or pass "
+        "value_range=None. Received: smallest and largest value"
+    )
+    extremes = [tf.reduce_min(images), tf.reduce_max(images)]
+    check = tf.debugging.Assert(inside, [message, *extremes])
+    with tf.control_dependencies([] if check is None else [check]):
+        return tf.identity(images)

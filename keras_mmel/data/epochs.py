@@ -3,7 +3,9 @@
 import keras
 import tensorflow as tf
 
-_KEY = 0
+# Rows of the counter's table.
+_NEXT = 0  # the epoch of the next pass
+_FILLED = 1  # one more than the last epoch that had a batch
 
 
 class EpochCounter(keras.callbacks.Callback):
@@ -49,16 +51,15 @@ class EpochCounter(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self.set_epoch(epoch)
 
-    def _read(self):
+    def _read(self, row=_NEXT):
         # The lookup forgets its shape inside tf.data.
-        return tf.reshape(self._table.lookup(tf.constant(_KEY, tf.int64)), [])
+        return tf.reshape(self._table.lookup(tf.constant(row, tf.int64)), [])
 
-    def _write(self, epoch):
+    def _write(self, epoch, row=_NEXT):
         epoch = tf.cast(epoch, tf.int64)
-        return self._table.insert(tf.constant(_KEY, tf.int64), epoch)
+        return self._table.insert(tf.constant(row, tf.int64), epoch)
 
-    def finish(self, epoch: tf.Tensor) -> tf.Operation:
-        """Record, inside tf.data, that `epoch` was read to its end."""
+    def _finish(self, epoch):
         # The maximum: passes that overlap must not turn the counter back.
         return self._write(tf.maximum(self._read(), epoch + 1))
 
@@ -74,33 +75,50 @@ def one_pass_per_epoch(counter: EpochCounter, make_epoch, num_batches: int):
     """
 
     @tf.autograph.experimental.do_not_convert
-    def counted(epoch):
+    def one_pass(epoch):
         batches = make_epoch(epoch)
-
-        def end():
-            with tf.control_dependencies([counter.finish(epoch)]):
-                return tf.constant(False)
-
-        def pass_on(index, batch):
-            is_last = tf.equal(index + 1, num_batches)
-            done = tf.cond(is_last, end, lambda: tf.constant(False))
-            with tf.control_dependencies([done]):
-                return tf.nest.map_structure(tf.identity, batch)
-
         if num_batches >= 0:
             # Keras never reads past the last of a known number of batches,
             # so that is where the end has to be seen.
-            return batches.enumerate().map(pass_on)
-        # Nothing comes out of this second part: reaching it is the end.
-        nothing = tf.data.Dataset.range(1).filter(lambda unused: end())
-        return batches.concatenate(
-            nothing.flat_map(lambda unused: batches.take(0))
-        )
+            return _after(
+                batches, num_batches - 1, lambda: counter._finish(epoch)
+            )
+        filled = _after(batches, 0, lambda: counter._write(epoch + 1, _FILLED))
+
+        def at_the_end(unused):
+            not_empty = tf.debugging.Assert(
+                tf.equal(counter._read(_FILLED), epoch + 1),
+                ["`dataset` must not be empty. Received: no batch"],
+            )
+            with tf.control_dependencies([not_empty]):
+                finished = counter._finish(epoch)
+            with tf.control_dependencies([finished]):
+                return batches.take(0)
+
+        # Nothing comes out of the second part: reaching it is the end.
+        return filled.concatenate(tf.data.Dataset.range(1).flat_map(at_the_end))
 
     passes = tf.data.Dataset.range(1).map(lambda unused: counter._read())
-    dataset = passes.flat_map(counted)
+    dataset = passes.flat_map(one_pass)
     if num_batches != tf.data.UNKNOWN_CARDINALITY:
         dataset = dataset.apply(
             tf.data.experimental.assert_cardinality(num_batches)
         )
     return dataset
+
+
+def _after(batches, position, act):
+    """Return `batches`; call `act` as the one at `position` is handed out."""
+
+    def pass_on(index, batch):
+        def run():
+            with tf.control_dependencies([act()]):
+                return tf.constant(True)
+
+        done = tf.cond(
+            tf.equal(index, position), run, lambda: tf.constant(False)
+        )
+        with tf.control_dependencies([done]):
+            return tf.nest.map_structure(tf.identity, batch)
+
+    return batches.enumerate().map(pass_on)

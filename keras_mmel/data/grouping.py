@@ -42,10 +42,12 @@ def make_groups(
     )
     views = augment(x, seeds)
     checks.check_views(x, views, num_views - first)
-    if augment_original:
-        return views
 
     def join(original, augmented):
+        shape = original.shape
+        augmented = tf.ensure_shape(augmented, [shape[0], None, *shape[1:]])
+        if augment_original:
+            return augmented
         original = tf.cast(original, augmented.dtype)[:, None]
         return tf.concat([original, augmented], axis=1)
 
@@ -114,8 +116,10 @@ def group_views(
         A `tf.data.Dataset` of batches with a known size, if `dataset` has one.
 
     Raises:
-        TypeError: if `dataset` is no `tf.data.Dataset` or holds strings.
-        ValueError: if its elements, their number or a count do not fit.
+        TypeError: if `dataset` is no `tf.data.Dataset` or holds strings, or
+            `augment` is no augmentation.
+        ValueError: if a count, the elements of `dataset`, their number, or
+            what `augment` makes of them do not fit.
 
     Example:
 
@@ -129,6 +133,8 @@ def group_views(
     groups.element_spec[0]["views"].shape  # (20, 10, 32, 32, 3)
     ```
     """
+    checks.check_augment(augment)
+    seed = checks.check_count("seed", seed, None)
     num_views = checks.check_count("num_views", num_views, 1)
     batch_size = checks.check_count("batch_size", batch_size, 1)
     initial_epoch = checks.check_count("initial_epoch", initial_epoch, 0)
@@ -156,6 +162,7 @@ def group_views(
         )
         if postprocess is not None:
             views = postprocess(views)
+            checks.check_postprocessed(views, num_views)
         return {"views": views}, *rest
 
     def make_epoch(epoch):

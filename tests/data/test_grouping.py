@@ -86,3 +86,158 @@ def test_views_and_order_change_with_the_seed():
     second, second_order = read(groups(seed=2))
     assert not same(first, second)
     assert first_order != second_order
+
+
+def test_order_ignores_the_seed_of_the_program():
+    tf.random.set_seed(1)
+    _, first = read(groups())
+    tf.random.set_seed(2)
+    _, second = read(groups())
+    assert first == second
+
+
+def test_making_a_dataset_leaves_the_seed_of_the_program():
+    tf.random.set_seed(5)
+    expected = tf.random.uniform([3]).numpy()
+    tf.random.set_seed(5)
+    read(groups())
+    np.testing.assert_array_equal(tf.random.uniform([3]), expected)
+
+
+def test_a_view_is_the_same_in_a_larger_group():
+    few, _ = read(groups(num_views=3))
+    many, _ = read(groups(num_views=9))
+    for label in LABELS:
+        np.testing.assert_array_equal(few[label], many[label][:3])
+
+
+def test_views_of_a_group_differ():
+    by_label, _ = read(groups(num_views=9))
+    for views in by_label.values():
+        # 50 crops are possible: 9 draws give 8 or so.
+        assert len({view.tobytes() for view in views}) >= 5
+
+
+def test_fixed_repeats_views_in_a_new_order():
+    dataset = groups(fixed=True)
+    first, first_order = read(dataset)
+    second, second_order = read(dataset)
+    assert same(first, second)
+    assert first_order != second_order
+    assert same(first, read(groups())[0])
+
+
+def test_augmented_original():
+    dataset = groups(num_views=5, augment_original=True)
+    by_label, _ = read(dataset)
+    plain, _ = read(groups(num_views=5))
+    assert any(not np.array_equal(by_label[n][0], IMAGES[n]) for n in LABELS)
+    for label in LABELS:
+        np.testing.assert_array_equal(by_label[label][1:], plain[label][1:])
+
+
+def test_one_view_is_the_original():
+    by_label, _ = read(groups(num_views=1))
+    for label in LABELS:
+        np.testing.assert_array_equal(by_label[label], IMAGES[label][None])
+    alone, _ = read(groups(num_views=1, augment_original=True))
+    assert any(not np.array_equal(alone[n][0], IMAGES[n]) for n in LABELS)
+
+
+@pytest.mark.parametrize("drop_remainder", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_last_batch(drop_remainder, known):
+    source = examples()
+    if not known:
+        source = source.filter(lambda x, y: True)
+    dataset = groups(
+        source, batch_size=5, drop_remainder=drop_remainder, shuffle_buffer=12
+    )
+    sizes = [len(y) for _, y in dataset]
+    assert sizes == ([5, 5] if drop_remainder else [5, 5, 2])
+    expected = len(sizes) if known else tf.data.UNKNOWN_CARDINALITY
+    assert int(dataset.cardinality()) == expected
+
+
+def test_unknown_size_gives_the_same_epochs():
+    known = groups()
+    unknown = groups(examples().filter(lambda x, y: True), shuffle_buffer=12)
+    for _ in range(3):
+        assert same(read(known)[0], read(unknown)[0])
+
+
+def test_infinite_dataset():
+    dataset = groups(examples().repeat(), shuffle=False)
+    assert int(dataset.cardinality()) == tf.data.INFINITE_CARDINALITY
+    batches = list(dataset.take(8))
+    first, again = batches[0][0]["views"], batches[4][0]["views"]
+    np.testing.assert_array_equal(first[:, 0], again[:, 0])
+    assert not np.array_equal(first, again)
+
+
+def test_labels_and_weights_of_any_kind():
+    labels = {"a": LABELS, "b": (np.eye(12, dtype="float32"), LABELS * 2)}
+    weights = np.linspace(0, 1, 12, dtype="float32")
+    source = tf.data.Dataset.from_tensor_slices((IMAGES, labels, weights))
+    seen = []
+    for x, y, weight in groups(source):
+        for i, label in enumerate(y["a"].numpy()):
+            seen.append(label)
+            np.testing.assert_array_equal(x["views"][i, 0], IMAGES[label])
+            np.testing.assert_array_equal(y["b"][0][i], np.eye(12)[label])
+            assert y["b"][1][i] == 2 * label
+            assert weight[i] == weights[label]
+    assert sorted(seen) == list(LABELS)
+
+
+def test_inputs_of_any_nest_with_an_augmentation_of_ones_own():
+    def augment(x, seeds):
+        shift = tf.cast(seeds[..., 0] % 5, tf.float32)
+        return {
+            "image": tf.repeat(x["image"][:, None], seeds.shape[1], axis=1),
+            "number": x["number"][:, None] + shift,
+        }
+
+    x = {"image": IMAGES, "number": LABELS.astype("float32")}
+    source = tf.data.Dataset.from_tensor_slices((x, LABELS))
+    dataset = data.group_views(source, augment, 6, 4, seed=0)
+    for batch, labels in dataset:
+        views = batch["views"]
+        assert views["image"].shape == (4, 6, 8, 6, 3)
+        np.testing.assert_array_equal(views["number"][:, 0], labels)
+        assert np.any(views["number"][:, 1:] != views["number"][:, :1])
+
+
+def test_floats_from_integers_keep_their_values():
+    def augment(images, seeds):
+        return tf.repeat(
+            tf.cast(images, tf.float32)[:, None], seeds.shape[1], axis=1
+        )
+
+    dataset = data.group_views(examples(), augment, 2, 4, seed=0)
+    for x, y in dataset:
+        assert x["views"].dtype == tf.float32
+        np.testing.assert_array_equal(x["views"][:, 0], IMAGES[y.numpy()])
+
+
+def test_postprocess_runs_on_all_views():
+    mean, std = [0.4, 0.5, 0.6], [0.2, 0.25, 0.3]
+    raw, _ = read(groups())
+    dataset = groups(postprocess=data.standardize(mean, std))
+    for label, views in read(dataset)[0].items():
+        expected = (raw[label] / 255.0 - mean) / std
+        np.testing.assert_allclose(views, expected, rtol=0, atol=1e-5)
+        assert views.dtype == np.float32
+
+
+def test_a_cache_before_the_views_is_kept():
+    reads = []
+
+    def count(x, y):
+        tf.py_function(lambda: reads.append(1), [], [])
+        return x, y
+
+    dataset = groups(examples().map(count).cache())
+    first, second = read(dataset)[0], read(dataset)[0]
+    assert len(reads) == 12
+    assert not same(first, second)

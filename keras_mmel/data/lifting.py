@@ -1,0 +1,195 @@
+"""From a layer or function of one image to an augmentation of groups."""
+
+import inspect
+import threading
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from keras_mmel.data import randomness
+
+_MIX_IMAGES = (keras.layers.MixUp, keras.layers.CutMix)
+
+# Another thread may draw while a function is traced; it will not every time.
+_ATTEMPTS = 3
+
+_tracing = threading.RLock()
+
+
+def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
+    """Lift a layer or a function of one image to an augmentation of groups.
+
+    It runs once per view, one image at a time, so that every view of every
+    image draws its own numbers, also from layers that draw once per call, such
+    as `keras.layers.RandomCrop`. The numbers come from the view's seed alone:
+    the seed that the layer was made with has no effect, and neither have
+    threads and batch sizes.
+
+    Args:
+        layer_or_function: one of
+            - a Keras layer or model that takes a batch of images; it is called
+              with a batch of one and training=True, and its seed generators
+              are set for each view;
+            - `f(image)`, which must not draw numbers;
+            - `f(image, seed)`, which draws with `tf.random.stateless_*` from
+              the seed, (2,) int32. What it draws from NumPy or Python is drawn
+              once and the same for all views.
+
+            The result must have the shape of the image and either its dtype
+            or, from integers, a float dtype and the same range of values.
+
+    Returns:
+        An augmentation for `group_views`.
+
+    Raises:
+        TypeError: if it is neither a layer nor such a function.
+        ValueError: if it is a layer that mixes images of a batch; and, when
+            the dataset is made, if it draws numbers that no seed controls.
+
+    Example:
+
+    ```python
+    augment = keras_mmel.data.per_view(keras.layers.RandomRotation(0.1))
+    ```
+    """
+    if isinstance(layer_or_function, keras.Layer):
+        make_view = _view_of_layer(layer_or_function)
+    elif callable(layer_or_function):
+        make_view = _view_of_function(layer_or_function)
+    else:
+        raise TypeError(
+            "`layer_or_function` must be a Keras layer or a function. "
+            f"Received: layer_or_function={layer_or_function!r}"
+        )
+
+    def augment(x, seeds):
+        x = tf.nest.map_structure(tf.convert_to_tensor, x)
+        seeds = tf.convert_to_tensor(seeds, tf.int32)
+        view, spec = _trace(make_view, x, layer_or_function)
+        batch, views = tf.shape(seeds)[0], seeds.shape[1]
+
+        def one(example_and_seed):
+            example, seed = example_and_seed
+            return view(tf.nest.map_structure(lambda t: t[example], x), seed)
+
+        examples = tf.repeat(tf.range(batch), views)
+        flat = tf.map_fn(
+            one,
+            (examples, tf.reshape(seeds, [-1, 2])),
+            fn_output_signature=spec,
+        )
+        return tf.nest.map_structure(
+            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat
+        )
+
+    return augment
+
+
+def _trace(make_view, x, layer_or_function):
+    """Return the function of (image, seed) and the spec of its result."""
+    example = tf.nest.map_structure(
+        lambda t: tf.TensorSpec(t.shape[1:], t.dtype), x
+    )
+    # Outside the graph of the dataset, so that layers build their weights.
+    with tf.init_scope(), _tracing:
+        for _ in range(_ATTEMPTS):
+            view = make_view(example)
+            before = randomness.global_random_state()
+            graph = view.get_concrete_function(
+                example, tf.TensorSpec([2], tf.int32)
+            )
+            if randomness.global_random_state() == before:
+                break
+        else:
+            raise ValueError(
+                "`layer_or_function` must not draw from Python's `random` or "
+                "`numpy.random`: they are asked once, when the graph is made, "
+                "and all views would share the answer. Take (image, seed) and "
+                "use tf.random.stateless_* functions. "
+                f"Received: {layer_or_function!r}"
+            )
+    stateful = sorted(
+        randomness.stateful_operations(graph.graph.as_graph_def())
+    )
+    if stateful:
+        raise ValueError(
+            "`layer_or_function` must draw its numbers from the seed of the "
+            "view, or views could not be repeated: make it f(image, seed) with "
+            "tf.random.stateless_* functions, or pass the layer itself. "
+            f"Received: {layer_or_function!r} with operations {stateful}"
+        )
+    spec = tf.nest.map_structure(
+        lambda t: tf.TensorSpec(t.shape, t.dtype), graph.structured_outputs
+    )
+    return view, spec
+
+
+def _view_of_function(function):
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # a builtin that does not say what it takes
+        parameters = {}
+    required = [
+        p
+        for p in parameters.values()
+        if p.kind is not p.VAR_POSITIONAL
+        and p.kind is not p.VAR_KEYWORD
+        and p.default is p.empty
+        and p.name != "seed"
+    ]
+    if len(required) == 1 and "seed" in parameters:
+
+        def view(image, seed):
+            return function(image, seed=seed)
+
+    elif len(required) == 1:
+
+        def view(image, seed):
+            return function(image)
+
+    elif len(required) == 2:
+
+        def view(image, seed):
+            return function(image, seed)
+
+    else:
+        names = [p.name for p in required]
+        raise TypeError(
+            "`layer_or_function` must take (image) or (image, seed). "
+            f"Received: {function!r} with required arguments {names}"
+        )
+    return lambda example: tf.function(view)
+
+
+def _view_of_layer(layer):
+    for part in layer._flatten_layers():
+        if isinstance(part, _MIX_IMAGES):
+            raise ValueError(
+                "`layer_or_function` must augment one image at a time, and "
+                f"{type(part).__name__} mixes the images of a batch. "
+                f"Received: layer_or_function={layer!r}"
+            )
+    keywords = {}
+    if "training" in inspect.signature(layer.call).parameters:
+        keywords["training"] = True
+
+    def to_float(t):
+        # Preprocessing layers do that on their own, others refuse uint8.
+        return tf.cast(t, layer.compute_dtype) if t.dtype == tf.uint8 else t
+
+    def call(image):
+        batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
+        return tf.nest.map_structure(lambda t: t[0], layer(batch, **keywords))
+
+    def view(image, seed):
+        with randomness.seeded(layer, seed):
+            return call(image)
+
+    def make_view(example):
+        # Weights and, on other backends, the generators that Keras makes for
+        # tf.data appear at the first call.
+        tf.function(call, autograph=False).get_concrete_function(example)
+        return tf.function(view, autograph=False)
+
+    return make_view

@@ -1,0 +1,59 @@
+"""From pixels to the numbers that a network takes."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+
+def standardize(
+    mean: float | Sequence[float],
+    std: float | Sequence[float],
+    scale: float = 255.0,
+    dtype: str = "float32",
+) -> Callable:
+    """Make a function that maps images to `(images / scale - mean) / std`.
+
+    It takes plain images and views alike: give it to `group_views` as
+    `postprocess` and map it over the data for `evaluate`.
+
+    Args:
+        mean: of the pixels after division by `scale`, one number or one per
+            channel.
+        std: their standard deviation, likewise.
+        scale: the largest pixel value; 1 for images that are in [0, 1].
+        dtype: of the result.
+
+    Returns:
+        A function of a tensor (..., channels).
+
+    Raises:
+        ValueError: if `mean` is not finite, or `std` or `scale` not positive
+            and finite.
+
+    Example:
+
+    ```python
+    to_floats = keras_mmel.data.standardize(mean=0.5, std=0.25)
+    to_floats(np.array([0, 255], "uint8"))  # [-2., 2.]
+    ```
+    """
+    mean = np.asarray(mean, "float64")
+    std = np.asarray(std, "float64")
+    if not np.all(np.isfinite(mean)):
+        raise ValueError(f"`mean` must be finite. Received: mean={mean}")
+    for name, value in (("std", std), ("scale", scale)):
+        if not np.all(np.isfinite(value)) or not np.all(np.asarray(value) > 0):
+            raise ValueError(
+                f"`{name}` must be positive and finite. "
+                f"Received: {name}={value}"
+            )
+    factor = (1.0 / (scale * std)).astype("float32")
+    offset = (mean / std).astype("float32")
+
+    def apply(images):
+        images = tf.cast(images, tf.float32) * factor - offset
+        return tf.cast(images, dtype)
+
+    return apply
