@@ -1,4 +1,4 @@
-"""MMEL on scikit-learn's digits: real scans, few labels, nothing to download.
+r"""MMEL on scikit-learn's digits: real scans, few labels, nothing to download.
 
 A small convnet learns 200 of the 1,797 digits (about 20 of each) and is tested
 on the others: as they are, and shifted by a pixel. Views are shifts of up to
@@ -16,10 +16,12 @@ the comparison at equal cost. Settings are the paper's (lambda_p = lambda_t =
 
     python -m examples.quickstart
 
-It prints a table, writes a record (results/quickstart.json) and, from that,
-the picture of the README (docs/images/quickstart.png). Time: under three
-minutes on two cores. Expected result: the table in the README, which is made
-from the record.
+It prints a table, writes a record (runs/quickstart.json) and draws a picture
+from it (runs/quickstart.png). Time: under three minutes on two cores. Expected
+result: the table in the README, which is made from the record of
+
+    python -m examples.quickstart --out results/quickstart.json \
+        --figure docs/images/quickstart.png
 """
 
 import argparse
@@ -62,9 +64,9 @@ def parse_arguments(argv=None):
     )
     add = parser.add_argument
     add("--seeds", type=int, default=5, help="runs of each method")
-    add("--epochs", type=int, default=15, help=f"each {PASSES} passes")
-    add("--out", default="results/quickstart.json", help="the record")
-    add("--figure", default="docs/images/quickstart.png", help="the picture")
+    add("--epochs", type=int, default=12, help=f"each {PASSES} passes")
+    add("--out", default="runs/quickstart.json", help="the record")
+    add("--figure", default="runs/quickstart.png", help="the picture")
     args = parser.parse_args(argv)
     for name in ("seeds", "epochs"):
         if getattr(args, name) < 1:

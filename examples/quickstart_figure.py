@@ -16,6 +16,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator
+from matplotlib.ticker import NullLocator
 
 # Okabe and Ito's colours: told apart by all readers and on grey print.
 COLORS = {
@@ -143,7 +145,10 @@ def draw_curves(figure, record):
     seeds = record["settings"]["seeds"]
     seeds = f"{seeds} seed" + "s" * (seeds > 1)
     loss_axes.set_title(f"Test loss (mean of {seeds})", fontsize=10)
-    loss_axes.set(ylim=(0, None))
+    loss_axes.set_yscale("log")
+    loss_axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    loss_axes.yaxis.set_major_formatter("{x:g}")
+    loss_axes.yaxis.set_minor_locator(NullLocator())
     loss_axes.legend(frameon=False, ncols=2)
     views = record["settings"]["num_views"]
     views_axes.set_title(

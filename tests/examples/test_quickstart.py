@@ -118,5 +118,5 @@ def test_help_names_the_defaults(capsys):
         quickstart.parse_arguments(["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    assert "results/quickstart.json" in text
-    assert "docs/images/quickstart.png" in text
+    assert "runs/quickstart.json" in text
+    assert "runs/quickstart.png" in text

@@ -1,0 +1,281 @@
+"""The tables of the README, made from the records under results/.
+
+    python -m examples.readme_tables           rewrite them
+    python -m examples.readme_tables --check   only tell whether they are right
+
+A table stands between a line `<!-- table NAME -->` and a line
+`<!-- end NAME -->`. What is typed there by hand is lost, and a test compares
+the README with the records.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+from examples import records
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+_TABLE = re.compile(
+    r"(<!-- table (\w+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL
+)
+# What the runs in one table of CIFAR have in common; the rest are its columns.
+_SHARED = ("dataset", "depth", "limit", "test_limit", "batch_size")
+_SHARED += ("learning_rate", "weight_decay", "mixed_precision")
+_ORDER = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
+
+
+# Text
+
+
+def markdown(header, rows):
+    """A table; the first column is text, the others are numbers."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def spread(values, digits=2, factor=1.0):
+    """Mean and, from two values on, sample standard deviation."""
+    values = [factor * value for value in values]
+    text = f"{statistics.mean(values):.{digits}f}"
+    if len(values) > 1:
+        text += f" ± {statistics.stdev(values):.{digits}f}"
+    return text
+
+
+def difference(values, reference):
+    """Mean of differences in points, seed by seed, with standard error."""
+    pairs = [
+        100 * (values[seed] - reference[seed])
+        for seed in sorted(values.keys() & reference.keys())
+    ]
+    if not pairs:
+        return ""
+    text = f"{statistics.mean(pairs):+.2f}"
+    if len(pairs) > 1:
+        error = statistics.stdev(pairs) / len(pairs) ** 0.5
+        text += f" ± {error:.2f}"
+    return text
+
+
+def origin(record):
+    """The command and the machine of a record, as one line."""
+    environment = record["environment"]
+    machine = ", ".join(
+        environment["accelerators"]
+        or [f"{environment['cores']} cores of an {environment['cpu']}"]
+    )
+    commit = (environment["commit"] or "no commit")[:7]
+    if environment["dirty"]:
+        commit += " with changes"
+    return (
+        f"`{record['command']}`: commit {commit}, {machine}, Keras "
+        f"{environment['keras']}, {environment['backend']} backend."
+    )
+
+
+# Tables
+
+
+def quickstart(results):
+    path = results / "quickstart.json"
+    if not path.exists():
+        return ""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    accuracy = {}
+    for run in record["runs"]:
+        seeds = accuracy.setdefault(run["method"], {})
+        seeds[run["seed"]] = run["scores"]["accuracy"]
+    rows = []
+    for method, seeds in accuracy.items():
+        scores = [r["scores"] for r in record["runs"] if r["method"] == method]
+        column = {name: [s[name] for s in scores] for name in scores[0]}
+        rows.append(
+            [
+                f"`{method}`",
+                spread(column["accuracy"], 2, 100),
+                ""
+                if method == "uniform"
+                else difference(seeds, accuracy["uniform"]),
+                spread(column["accuracy_shifted"], 2, 100),
+                spread(column["test_loss"], 3),
+                f"{statistics.mean(column['cpu_seconds']):.1f}",
+            ]
+        )
+    header = ["method", "test accuracy, %", "minus `uniform`"]
+    header += ["shifted by a pixel, %", "test loss", "CPU seconds a run"]
+    settings = record["settings"]
+    return (
+        markdown(header, rows)
+        + f"\nMean ± standard deviation over {settings['seeds']} seeds; "
+        "differences seed by seed ± standard error. The whole run took "
+        f"{record['cpu_seconds']:.0f} CPU seconds. {origin(record)}\n"
+    )
+
+
+def cifar(results):
+    groups = {}
+    for record in records.read_records(results / "cifar"):
+        shared = [record["settings"][name] for name in _SHARED]
+        groups.setdefault(json.dumps(shared), []).append(record)
+    return "\n".join(_cifar_table(groups[key]) for key in sorted(groups))
+
+
+def _cifar_table(found):
+    runs = {}
+    for record in found:
+        settings = record["settings"]
+        name = record["method"]
+        numbers = [settings[key] for key in ("num_views", "epochs", "replicas")]
+        for key in ("lambda_p", "lambda_t"):
+            if settings[key] not in (None, 1.0):
+                name += f", {key} {settings[key]:g}"
+        row = (_ORDER.index(record["method"]), name, *numbers)
+        runs.setdefault(row, {})[record["seed"]] = record
+    uniform = [row for row in runs if row[1] == "uniform"]
+    rows = []
+    for row in sorted(runs):
+        _, name, views, epochs, _ = row
+        of_row = runs[row]
+        # With one uniform row, it is what all others are compared with.
+        same = uniform[0] if len(uniform) == 1 else (2, "uniform", *row[2:])
+        gain = ""
+        if row != same:
+            gain = difference(_accuracies(of_row), _accuracies(runs.get(same)))
+        column = [record["scores"] for record in of_row.values()]
+        hours = statistics.mean(record["hours"] for record in of_row.values())
+        rows.append(
+            [
+                f"`{name}`",
+                str(views),
+                str(epochs),
+                str(len(of_row)),
+                spread(_accuracies(of_row).values(), 2, 100),
+                gain,
+                spread([scores["nll"] for scores in column], 3),
+                f"{60 * hours:.1f}",
+            ]
+        )
+    settings = found[0]["settings"]
+    data = settings["dataset"].replace("cifar", "CIFAR-")
+    sizes = [
+        f"{settings[key] or 'all'} {name} images"
+        for key, name in (("limit", "training"), ("test_limit", "test"))
+    ]
+    header = ["method", "views", "epochs", "seeds", "test accuracy, %"]
+    header += ["minus `uniform`", "test loss", "minutes a run"]
+    return (
+        f"ResNet-{settings['depth']} on {data}, {' and '.join(sizes)}, "
+        f"batches of {settings['batch_size']}:\n\n"
+        + markdown(header, rows)
+        + f"\n{origin(found[0])}\n"
+    )
+
+
+def _accuracies(runs):
+    """Accuracy by seed."""
+    return {
+        seed: record["scores"]["accuracy"]
+        for seed, record in (runs or {}).items()
+    }
+
+
+def benchmarks(results):
+    tables = []
+    for path in sorted((results / "benchmarks").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        table = _step_table if path.stem == "step" else _plain_table
+        tables.append(f"{table(record)}\n{origin(record)}\n")
+    return "\n".join(tables)
+
+
+def _step_table(record):
+    rows = []
+    for case, found in record["cases"].items():
+        for method, figures in found["methods"].items():
+            ratio = figures["ratio_to_plain"]
+            quartiles = f"{ratio['q25']:.3f} to {ratio['q75']:.3f}"
+            rows.append(
+                [
+                    f"{case}, {method}",
+                    f"{found['examples']} x {found['views']}",
+                    f"{figures['cpu_ms_per_step']:.2f}",
+                    f"{ratio['median']:.3f}",
+                    quartiles,
+                ]
+            )
+    header = ["one training step", "batch", "CPU ms", "ratio to plain `fit`"]
+    return markdown([*header, "quartiles"], rows)
+
+
+def _plain_table(record):
+    """Any other benchmark: a row for each case, a column for each number."""
+    cases = record["cases"]
+    names = list(
+        dict.fromkeys(name for case in cases.values() for name in case)
+    )
+    names = [
+        name
+        for name in names
+        if all(
+            isinstance(case.get(name), int | float) for case in cases.values()
+        )
+    ]
+    rows = [
+        [case, *(f"{found[name]:.4g}" for name in names)]
+        for case, found in cases.items()
+    ]
+    return markdown(["", *(name.replace("_", " ") for name in names)], rows)
+
+
+TABLES = {"quickstart": quickstart, "cifar": cifar, "benchmarks": benchmarks}
+
+
+def updated(text, results):
+    """`text` with every table made anew.
+
+    Args:
+        text: the README.
+        results: folder of the records.
+
+    Raises:
+        ValueError: if a table has no name known here.
+    """
+
+    def replace(match):
+        begin, name, end = match.groups()
+        if name not in TABLES:
+            raise ValueError(
+                f"A table must be one of {sorted(TABLES)}. Received: {name!r}"
+            )
+        content = TABLES[name](pathlib.Path(results)) or "No record yet.\n"
+        return f"{begin}\n{content}\n{end}"
+
+    return _TABLE.sub(replace, text)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.readme_tables",
+        description=__doc__.partition("\n")[0],
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    parser.add_argument("--readme", default=ROOT / "README.md")
+    parser.add_argument("--results", default=ROOT / "results")
+    args = parser.parse_args(argv)
+    readme = pathlib.Path(args.readme)
+    before = readme.read_text(encoding="utf-8")
+    after = updated(before, args.results)
+    if args.check and after != before:
+        sys.exit(
+            "The tables of the README differ from the records. Run "
+            "`python -m examples.readme_tables` and commit the result."
+        )
+    if after != before:
+        readme.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Tables from records that the test makes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from examples import readme_tables
+from examples import records
+
+ENVIRONMENT = {
+    "accelerators": [],
+    "cores": 2,
+    "cpu": "Made Up 1",
+    "commit": "0123456789",
+    "dirty": False,
+    "keras": "3.15.1",
+    "backend": "tensorflow",
+}
+
+
+def around(name, content="old\n"):
+    return (
+        f"before\n<!-- table {name} -->\n{content}<!-- end {name} -->\nafter\n"
+    )
+
+
+def cells(text):
+    """Cells of all table rows but the rulers, by their first cell."""
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    split = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    return {row[0]: row[1:] for row in split if row[0] != "---"}
+
+
+def cifar_record(method, seed, accuracy, **settings):
+    views = 1 if method.startswith("da") else 5
+    return {
+        "command": "python -m examples.cifar --method all",
+        "method": method,
+        "seed": seed,
+        "environment": ENVIRONMENT,
+        "hours": 0.1,
+        "scores": {"accuracy": accuracy, "nll": 1.5},
+        "settings": {
+            "dataset": "cifar10",
+            "depth": 20,
+            "limit": 1000,
+            "test_limit": None,
+            "batch_size": 50,
+            "learning_rate": 0.1,
+            "weight_decay": 5e-4,
+            "mixed_precision": None,
+            "num_views": views,
+            "epochs": 15,
+            "replicas": 1,
+            "lambda_p": 1.0 if method.startswith("mmel") else None,
+            "lambda_t": 1.0 if method == "mmel-s" else None,
+            **settings,
+        },
+    }
+
+
+def write(folder, found):
+    for number, record in enumerate(found):
+        records.write_record(folder / "cifar" / f"{number}.json", record)
+
+
+def test_no_record_is_said_so(tmp_path):
+    for name in readme_tables.TABLES:
+        text = readme_tables.updated(around(name), tmp_path)
+        assert text == around(name, "\nNo record yet.\n\n")
+        assert readme_tables.updated(text, tmp_path) == text
+
+
+def test_unknown_table_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="Received: 'other'"):
+        readme_tables.updated(around("other"), tmp_path)
+
+
+def test_text_outside_the_markers_stays(tmp_path):
+    text = "# Title\n\n| a | b |\n| --- | ---: |\n"
+    assert readme_tables.updated(text, tmp_path) == text
+
+
+def test_cifar_against_numpy(tmp_path):
+    accuracy = {
+        "uniform": [0.5, 0.54, 0.52],
+        "mmel-h": [0.51, 0.56, 0.5],
+        "da": [0.4, 0.41],
+    }
+    found = [
+        cifar_record(method, seed, value)
+        for method, values in accuracy.items()
+        for seed, value in enumerate(values)
+    ]
+    found.append(cifar_record("mmel-s", 0, 0.6, lambda_t=0.5))
+    write(tmp_path, found)
+    text = readme_tables.updated(around("cifar"), tmp_path)
+    assert "ResNet-20 on CIFAR-10, 1000 training images" in text
+    rows = cells(text)
+    assert list(rows)[1:] == [
+        "`da`",
+        "`uniform`",
+        "`mmel-h`",
+        "`mmel-s, lambda_t 0.5`",
+    ]
+    for method, values in accuracy.items():
+        row = rows[f"`{method}`"]
+        assert row[2] == str(len(values))
+        mean, deviation = 100 * np.mean(values), 100 * np.std(values, ddof=1)
+        assert row[3] == f"{mean:.2f} ± {deviation:.2f}"
+    gains = 100 * (np.array(accuracy["mmel-h"]) - accuracy["uniform"])
+    error = np.std(gains, ddof=1) / np.sqrt(3)
+    assert rows["`mmel-h`"][4] == f"{np.mean(gains):+.2f} ± {error:.2f}"
+    assert rows["`uniform`"][4] == ""
+    assert rows["`mmel-s, lambda_t 0.5`"][3:5] == ["60.00", "+10.00"]
+    assert rows["`da`"][6] == "6.0"
+
+
+def test_other_settings_are_another_table(tmp_path):
+    write(
+        tmp_path,
+        [
+            cifar_record("uniform", 0, 0.5),
+            cifar_record("uniform", 0, 0.6, depth=32),
+        ],
+    )
+    text = readme_tables.updated(around("cifar"), tmp_path)
+    assert text.count("| --- |") == 2
+    assert "ResNet-32 on CIFAR-10" in text
+
+
+def test_quickstart_against_numpy(tmp_path):
+    accuracy = {"da": [0.8, 0.9], "uniform": [0.9, 0.94], "mmel-h": [0.9, 0.9]}
+    record = {
+        "command": "python -m examples.quickstart",
+        "environment": {**ENVIRONMENT, "dirty": True},
+        "settings": {"seeds": 2},
+        "cpu_seconds": 99.6,
+        "runs": [
+            {
+                "method": method,
+                "seed": seed,
+                "scores": {
+                    "accuracy": value,
+                    "accuracy_shifted": value / 2,
+                    "test_loss": 0.25,
+                    "cpu_seconds": 3.0,
+                },
+            }
+            for method, values in accuracy.items()
+            for seed, value in enumerate(values)
+        ],
+    }
+    records.write_record(tmp_path / "quickstart.json", record)
+    text = readme_tables.updated(around("quickstart"), tmp_path)
+    assert "100 CPU seconds" in text
+    assert "commit 0123456 with changes, 2 cores of an Made Up 1" in text
+    rows = cells(text)
+    assert rows["`da`"][:2] == ["85.00 ± 7.07", "-7.00 ± 3.00"]
+    assert rows["`uniform`"][:3] == ["92.00 ± 2.83", "", "46.00 ± 1.41"]
+    assert rows["`mmel-h`"][1] == "-2.00 ± 2.00"
+
+
+def test_benchmarks(tmp_path):
+    figures = {
+        "cpu_ms_per_step": 2.345,
+        "ratio_to_plain": {"q25": 0.9, "median": 1.01, "q75": 1.1},
+    }
+    case = {"examples": 4, "views": 10, "methods": {"hard": figures}}
+    shared = {"command": "python -m x", "environment": ENVIRONMENT}
+    folder = tmp_path / "benchmarks"
+    records.write_record(
+        folder / "step.json", {**shared, "cases": {"mlp": case}}
+    )
+    records.write_record(
+        folder / "views.json",
+        {**shared, "cases": {"ours": {"cpu_us": 9.87654, "note": "x"}}},
+    )
+    rows = cells(readme_tables.updated(around("benchmarks"), tmp_path))
+    assert rows["mlp, hard"] == ["4 x 10", "2.35", "1.010", "0.900 to 1.100"]
+    assert rows["ours"] == ["9.877"]
+
+
+def test_check_tells_and_changes_nothing(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(around("cifar"))
+    write(tmp_path, [cifar_record("da", 0, 0.5)])
+    arguments = ["--readme", str(readme), "--results", str(tmp_path)]
+    with pytest.raises(SystemExit, match="differ from the records"):
+        readme_tables.main(["--check", *arguments])
+    assert readme.read_text() == around("cifar")
+    readme_tables.main(arguments)
+    assert "`da`" in readme.read_text()
+    readme_tables.main(["--check", *arguments])
+
+
+def test_records_of_the_project_can_be_read():
+    found = records.read_records(readme_tables.ROOT / "results")
+    for record in found:
+        assert json.dumps(record["environment"])
+        assert readme_tables.origin(record).startswith("`python -m ")
