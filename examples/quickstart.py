@@ -214,7 +214,7 @@ def train(method, seed, epochs, look=False):
     curve = TestCurve(network, test_images, test_labels)
     callbacks = [curve, Look(groups)] if look else [curve]
     start = time.process_time()
-    # The pipeline shuffles.
+    # The pipeline shuffles; plain Keras would warn that it does not.
     log = model.fit(
         data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks
     ).history
