@@ -12,7 +12,7 @@ from keras_mmel import objectives
 FEATURES, CLASSES, VIEWS, BATCH = 7, 3, 4, 5
 
 
-def batches(count=4, *, seed=0, views=VIEWS, last=BATCH, shape=(FEATURES,)):
+def batches(count=3, *, seed=0, views=VIEWS, last=BATCH, shape=(FEATURES,)):
     """Groups that differ enough for weights far from uniform."""
     rng = np.random.default_rng(seed)
     found = []
@@ -106,7 +106,9 @@ def compare(
     for key in wanted:
         assert_allclose(got[key], wanted[key], 1e-5, atol, err_msg=key)
     for weight, old in zip(model.trainable_weights, before, strict=True):
-        assert np.max(np.abs(weight.numpy() - old)) > 1e-4, weight.path
+        # The same bias on all keys cancels in the softmax of an attention.
+        if not weight.path.endswith("key/bias"):
+            assert np.max(np.abs(weight.numpy() - old)) > 1e-5, weight.path
     return mmel
 
 
