@@ -66,6 +66,12 @@ def pair_outputs(
         ValueError: If the structures do not match.
     """
     found = []
+    if isinstance(prediction, dict):
+        loss, label, *extra = (
+            _in_order(part, prediction) for part in (loss, label, *extra)
+        )
+    if isinstance(loss, dict):
+        loss_weights = _in_order(loss_weights, loss)
     by_name = any(
         isinstance(part, dict) for part in (loss, loss_weights, label, *extra)
     )
@@ -201,6 +207,13 @@ def _crossentropy_for(label, prediction):
     return keras.losses.categorical_crossentropy
 
 
+def _in_order(part, names):
+    """A list for a dict: Keras matches them in the dict's flat order."""
+    if not isinstance(part, (list, tuple)) or len(part) != len(names):
+        return part
+    return dict(zip(sorted(names), part, strict=True))
+
+
 def _is_nest(part):
     return isinstance(part, (dict, list, tuple))
 
@@ -221,17 +234,18 @@ def _only(part, name):
 def _pick(part, key, path, what, broadcast=False):
     if broadcast and not _is_nest(part):
         return part
-    try:
-        return part[key]
-    except (KeyError, IndexError, TypeError):
+    missing = (
+        key not in part if isinstance(part, dict) else not _is_nest(part)
+    ) or (isinstance(part, (list, tuple)) and key not in range(len(part)))
+    if missing:
         where = "/".join(map(str, (*path, key)))
-        given = part
+        given = type(part).__name__
         if _is_nest(part):
             given = list(part) if isinstance(part, dict) else len(part)
         raise ValueError(
-            f"No entry for the output {where!r} in {what}. "
-            f"Received: {given if _is_nest(part) else type(part).__name__}"
-        ) from None
+            f"No entry for the output {where!r} in {what}. Received: {given}"
+        )
+    return part[key]
 
 
 def _expand_partial(label, loss, count):

@@ -25,6 +25,7 @@ import numbers
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 # `lambda_p` is clipped to this range. At its ends the float32 softmax already
@@ -191,10 +192,17 @@ def _real_losses(losses, mask):
 
 def _scale(lambda_p):
     lowest, highest = _LAMBDA_RANGE
+    if isinstance(lambda_p, np.ndarray) and lambda_p.ndim == 0:
+        lambda_p = lambda_p.item()
     if isinstance(lambda_p, numbers.Real):
         check_lambda_p(lambda_p)
         return min(max(float(lambda_p), lowest), highest)
     lambda_p = ops.cast(ops.convert_to_tensor(lambda_p), "float32")
+    if len(lambda_p.shape):
+        raise ValueError(
+            "`lambda_p` must be one number for all groups. "
+            f"Received: lambda_p of shape {tuple(lambda_p.shape)}"
+        )
     return ops.clip(lambda_p, lowest, highest)
 
 

@@ -84,7 +84,7 @@ def group_losses(
     found = []
     for output in outputs:
         batch_checks.check_label_shape(output, views)
-        losses, compiled = _rows(output, objective, views)
+        losses, compiled = _rows(output, objective, views, x.get("mask"))
         weight = output.weight
         if weight is None:
             found.append((losses, compiled.losses))
@@ -108,7 +108,7 @@ def group_losses(
     )
 
 
-def _rows(output, objective, views):
+def _rows(output, objective, views, mask):
     """Losses of the flat batch: what the objective takes, and compiled."""
     teacher, soft_loss = output.extra
     prediction = output.prediction
@@ -122,7 +122,9 @@ def _rows(output, objective, views):
         return compiled.losses, compiled
     twin = soft_targets.twin_for(output, soft_loss)
     if teacher is not None:
-        teacher = soft_targets.teacher_rows(teacher, prediction, output.name)
+        teacher = soft_targets.teacher_rows(
+            teacher, prediction, output.name, mask
+        )
     target = teacher
     if objective.soft_targets:
         target = soft_targets.soft_target(

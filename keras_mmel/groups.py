@@ -125,26 +125,30 @@ def flatten_views(x: Any) -> Any:
     Returns:
         Nest like `x["views"]` with tensors `(batch * num_views, ...)`.
     """
-    mask = x.get("mask")
-
-    def flatten(views):
-        views = ops.convert_to_tensor(views)
-        is_text = keras.backend.standardize_dtype(views.dtype) == "string"
-        if mask is not None and not is_text:
-            ones = (1,) * (len(views.shape) - 2)
-            real = ops.reshape(
-                ops.cast(mask, "bool"), tuple(ops.shape(mask)) + ones
-            )
-            views = ops.where(real, views, views[:, :1])
-        shape = tuple(ops.shape(views))
-        return ops.reshape(views, (shape[0] * shape[1], *shape[2:]))
-
-    return keras.tree.map_structure(flatten, x["views"])
+    return keras.tree.map_structure(
+        lambda views: flatten_pairs(views, x.get("mask")), x["views"]
+    )
 
 
-def flatten_pairs(values: Any) -> Any:
-    """`(batch, num_views, ...)` to `(batch * num_views, ...)`, for a tensor."""
+def flatten_pairs(values: Any, mask: Any = None) -> Any:
+    """`(batch, num_views, ...)` to `(batch * num_views, ...)`, for a tensor.
+
+    Args:
+        values: The tensor.
+        mask: None or bool `(batch, num_views)`. Where it is `False`, the
+            group's first entry takes the place of what is there.
+
+    Returns:
+        The flat tensor.
+    """
     values = ops.convert_to_tensor(values)
+    is_text = keras.backend.standardize_dtype(values.dtype) == "string"
+    if mask is not None and not is_text:
+        ones = (1,) * (len(values.shape) - 2)
+        real = ops.reshape(
+            ops.cast(mask, "bool"), tuple(ops.shape(mask)) + ones
+        )
+        values = ops.where(real, values, values[:, :1])
     shape = tuple(ops.shape(values))
     return ops.reshape(values, (shape[0] * shape[1], *shape[2:]))
 

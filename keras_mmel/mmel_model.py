@@ -136,6 +136,9 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             )
         self.view_statistics = ViewStatistics()
         self.built = model.built
+        # Keras trains a model whose `call` does not take `training` as in
+        # inference, without dropout, and so does its wrapper.
+        self._call_has_training_arg = model._call_has_training_arg
 
     # Settings
 
@@ -180,8 +183,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         self.built = True
 
     def call(self, inputs, training=None):
-        # `training` reaches the wrapped model through Keras's call context,
-        # also where its `call` does not take the argument.
+        # `training` reaches the wrapped model through Keras's call context.
         if not groups.is_group(inputs):
             return self.model(inputs)
         if self.takes_plain:
@@ -300,7 +302,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             )
         groups.check_groups(x)
         x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
-        y_pred = self(x, training=False)
+        y_pred = self(x)
         weights = self._objective.weights(
             self._group_losses(x, y, y_pred).losses,
             x.get("mask"),

@@ -155,13 +155,18 @@ def predicted_target(twin: SoftTwin, prediction: Any) -> Any:
     return ops.softmax(prediction, axis=twin.axis)
 
 
-def teacher_rows(teacher: Any, prediction: Any, name: str) -> Any:
+def teacher_rows(
+    teacher: Any, prediction: Any, name: str, mask: Any = None
+) -> Any:
     """Teacher predictions as a flat batch, shaped like the predictions.
+
+    What stands for padding views is replaced, like the views themselves.
 
     Args:
         teacher: Shape `(batch, num_views, ...)`, probabilities or values.
         prediction: Shape `(batch * num_views, ...)`.
         name: Name of the output, for the message.
+        mask: None or bool `(batch, num_views)`, `False` for padding.
 
     Returns:
         Float32 of the shape of `prediction`.
@@ -184,7 +189,7 @@ def teacher_rows(teacher: Any, prediction: Any, name: str) -> Any:
             f"num_views, {', '.join(map(str, expected))}), one for each view. "
             f"Received: teacher.shape={given}"
         )
-    return groups.flatten_pairs(teacher)
+    return groups.flatten_pairs(teacher, mask)
 
 
 def soft_target(

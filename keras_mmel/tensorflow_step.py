@@ -29,7 +29,8 @@ def train_step(model: keras.Model, data: Any) -> dict:
             ["The first view of a group is the original and never padding"],
         )
     with tf.GradientTape() as tape:
-        y_pred = model(x, training=True)
+        training = {"training": True} if model._call_has_training_arg else {}
+        y_pred = model(x, **training)
         loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
         scaled = model.optimizer.scale_loss(loss)
     trainable = model.trainable_weights
