@@ -17,8 +17,8 @@ the comparison at equal cost. Settings are the paper's (lambda_p = lambda_t =
     python -m examples.quickstart
 
 It prints a table, writes a record (runs/quickstart.json) and draws a picture
-from it (runs/quickstart.png). Time: under three minutes on two cores. Expected
-result: the table in the README, which is made from the record of
+from it (runs/quickstart.png). Expected result and CPU time: the table in the
+README, made from the record of a run. To make those of the README anew:
 
     python -m examples.quickstart --out results/quickstart.json \
         --figure docs/images/quickstart.png
