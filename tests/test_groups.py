@@ -1,0 +1,296 @@
+"""What a batch of groups is: its flat order, its padding, its errors."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+import keras_mmel
+from keras_mmel import groups
+
+NAN = np.nan
+
+
+def views(batch=2, num_views=3, *rest, dtype="float32"):
+    shape = (batch, num_views, *rest)
+    return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+
+
+# --- flat order --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rest", [(), (4,), (2, 2, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
+def test_views_of_an_example_lie_next_to_each_other(rest, dtype):
+    x = views(2, 3, *rest, dtype=dtype)
+    flat = groups.flatten_views({"views": x})
+    assert flat.dtype == dtype
+    for i in range(2):
+        for j in range(3):
+            np.testing.assert_array_equal(flat[3 * i + j], x[i, j])
+    np.testing.assert_array_equal(groups.flatten_pairs(x), flat)
+
+
+def test_a_nest_of_views_keeps_its_structure():
+    x = {
+        "views": {
+            "ids": views(2, 3, 4, dtype="int32"),
+            "more": [views(2, 3), {"deep": (views(2, 3, 1),)}],
+        }
+    }
+    flat = groups.flatten_views(x)
+    keras.tree.assert_same_structure(flat, x["views"])
+    shapes = [tuple(leaf.shape) for leaf in keras.tree.flatten(flat)]
+    assert shapes == [(6, 4), (6,), (6, 1)]
+    np.testing.assert_array_equal(
+        flat["more"][1]["deep"][0], np.arange(6)[:, None]
+    )
+
+
+def test_values_of_an_example_are_repeated_for_its_views():
+    values = np.array([[1, 2], [3, 4]])
+    np.testing.assert_array_equal(
+        groups.repeat_for_views(values, 3), np.repeat(values, 3, axis=0)
+    )
+    np.testing.assert_array_equal(
+        groups.repeat_for_views(np.array([7, 8]), 2), [7, 7, 8, 8]
+    )
+
+
+def test_unknown_sizes_are_found_at_run_time():
+    spec = tf.TensorSpec((None, None, 2), tf.float32)
+
+    @tf.function(input_signature=[spec])
+    def run(x):
+        x = {"views": x}
+        groups.check_groups(x)
+        count = groups.num_views(x)
+        flat = groups.flatten_views(x)
+        again = groups.repeat_for_views(
+            groups.original_rows(flat, count), count
+        )
+        return groups.batch_size(x), count, flat, again
+
+    for batch, num_views in ((2, 3), (1, 1), (4, 2)):
+        x = views(batch, num_views, 2)
+        size, count, flat, again = run(x)
+        assert (int(size), int(count)) == (batch, num_views)
+        np.testing.assert_array_equal(flat, x.reshape(-1, 2))
+        np.testing.assert_array_equal(again, np.repeat(x[:, 0], num_views, 0))
+
+
+def test_known_sizes_are_python_numbers():
+    x = {"views": [views(5, 3, 2), tf.zeros((5, 3))]}
+    assert groups.num_views(x) == 3
+    assert groups.batch_size(x) == 5
+    assert isinstance(groups.num_views(x), int)
+
+
+# --- padding -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask_dtype", ["bool", "int32", "float32"])
+def test_padding_is_replaced_by_the_original(mask_dtype):
+    x = np.array([[[1.0, 2.0], [NAN, 3.0]], [[4.0, 5.0], [6.0, 7.0]]])
+    mask = np.array([[1, 0], [1, 1]]).astype(mask_dtype)
+    flat = groups.flatten_views({"views": x, "mask": mask})
+    np.testing.assert_array_equal(flat, [[1, 2], [1, 2], [4, 5], [6, 7]])
+
+
+def test_padding_of_integers_and_of_single_values():
+    x = {
+        "views": {
+            "image": np.full((1, 2, 2, 2, 1), 9, "uint8"),
+            "value": np.array([[1, 2]]),
+        },
+        "mask": np.array([[True, False]]),
+    }
+    x["views"]["image"][0, 1] = 255
+    flat = groups.flatten_views(x)
+    assert flat["image"].dtype == "uint8"
+    assert ops.convert_to_numpy(flat["image"]).max() == 9
+    np.testing.assert_array_equal(flat["value"], [1, 1])
+
+
+def test_text_keeps_its_padding():
+    x = {
+        "views": tf.constant([["a", "b"], ["c", ""]]),
+        "mask": np.array([[True, True], [True, False]]),
+    }
+    flat = groups.flatten_views(x)
+    assert flat.numpy().tolist() == [b"a", b"b", b"c", b""]
+
+
+def test_a_padding_view_sends_no_gradient():
+    x = tf.Variable([[[1.0], [NAN], [2.0]]])
+    with tf.GradientTape() as tape:
+        flat = groups.flatten_views(
+            {"views": x, "mask": np.array([[True, False, True]])}
+        )
+        total = tf.reduce_sum(flat**2)
+    # The original counts for the padding as well; weights see to that later.
+    np.testing.assert_allclose(tape.gradient(total, x), [[[4], [0], [4]]])
+
+
+# --- rows of the originals ---------------------------------------------------
+
+
+def test_original_rows_are_every_kth_of_a_nest():
+    rows = {"a": ops.arange(6), "b": [ops.reshape(ops.arange(12), (6, 2))]}
+    found = groups.original_rows(rows, 3)
+    np.testing.assert_array_equal(found["a"], [0, 3])
+    np.testing.assert_array_equal(found["b"][0], [[0, 1], [6, 7]])
+
+
+def test_what_keras_attached_goes_with_the_rows():
+    rows = ops.reshape(ops.arange(12, dtype="float32"), (6, 2))
+    rows._keras_mask = ops.convert_to_tensor([[True, i > 2] for i in range(6)])
+    rows._keras_logits = rows * 10
+    found = groups.original_rows([rows], 2)[0]
+    np.testing.assert_array_equal(
+        found._keras_mask, [[True, False], [True, False], [True, True]]
+    )
+    np.testing.assert_array_equal(
+        found._keras_logits, [[0, 10], [40, 50], [80, 90]]
+    )
+    plain = groups.original_rows(ops.arange(4), 2)
+    assert not hasattr(plain, "_keras_mask")
+    assert not hasattr(plain, "_keras_logits")
+
+
+# --- labels ------------------------------------------------------------------
+
+
+def test_labels_are_split_by_their_structure():
+    label, teacher = np.zeros(2), np.zeros((2, 3, 4))
+    found = groups.split_labels({"label": label, "teacher": teacher})
+    assert found.label is label
+    assert found.teacher is teacher
+    for y in (label, [label], {"a": label}, {"label": label}, None):
+        found = groups.split_labels(y)
+        assert found.label is y
+        assert found.teacher is None
+
+
+# --- what is not a batch of groups -------------------------------------------
+
+CONTRACT = '`fit` takes groups: x must be {"views": x}'
+SAME = "same number of views, at least 1, on axis 1"
+MASK = '"mask" must have shape (batch, num_views)'
+ragged = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]])
+sparse = tf.sparse.from_dense([[1.0, 0.0]])
+
+WRONG = {
+    "array": (views(), (CONTRACT, "(2, 3)")),
+    "list": ([views(), views()], (CONTRACT, "[(2, 3), (2, 3)]")),
+    "none": (None, (CONTRACT, "NoneType")),
+    "other_dict": ({"image": views()}, (CONTRACT, "'image': (2, 3)")),
+    "unknown_key": (
+        {"views": views(), "masks": views()},
+        (CONTRACT, "unknown keys ['masks']"),
+    ),
+    "two_unknown_keys": (
+        {"views": views(), "z": views(), "label": views()},
+        ("unknown keys ['label', 'z']",),
+    ),
+    "no_views": ({"views": {}}, (CONTRACT, "{'views': {}}")),
+    "one_axis": ({"views": np.zeros(3)}, (CONTRACT, "'views': (3,)")),
+    "one_axis_in_nest": (
+        {"views": [views(), np.zeros(2)]},
+        (CONTRACT, "[(2, 3), (2,)]"),
+    ),
+    "scalar": ({"views": np.float32(1)}, (CONTRACT, "'views': ()")),
+    "ragged": (
+        {"views": ragged},
+        ("must be dense", '"mask"', "RaggedTensor(2, None, None)"),
+    ),
+    "sparse": ({"views": sparse}, ("must be dense", "SparseTensor(1, 2)")),
+    "ragged_without_views": (ragged, (CONTRACT, "RaggedTensor(2, None")),
+    "different": (
+        {"views": {"a": views(2, 3), "b": views(2, 4)}},
+        (SAME, "'a': (2, 3)", "'b': (2, 4)"),
+    ),
+    "none_at_all": ({"views": np.zeros((2, 0, 4))}, (SAME, "(2, 0, 4)")),
+    "short_mask": (
+        {"views": views(), "mask": np.ones((2, 2), bool)},
+        (MASK, "'mask': (2, 2)"),
+    ),
+    "flat_mask": (
+        {"views": views(), "mask": np.ones(2, bool)},
+        (MASK, "'mask': (2,)"),
+    ),
+    "deep_mask": (
+        {"views": views(), "mask": np.ones((2, 3, 1), bool)},
+        (MASK, "'mask': (2, 3, 1)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_not_a_batch_of_groups_is_refused(name):
+    x, words = WRONG[name]
+    with pytest.raises(ValueError) as error:
+        groups.check_groups(x)
+    text = str(error.value).replace("'(", "(").replace(")'", ")")
+    for word in (*words, "Received"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        {"views": views()},
+        {"views": views(1, 1)},
+        {"views": [views(), {"a": views(2, 3, 4)}]},
+        {"views": views(), "mask": np.ones((2, 3), bool)},
+        {"views": views(), "mask": None},
+        {"views": tf.constant([["text", "more"]])},
+    ],
+)
+def test_a_batch_of_groups_is_accepted(x):
+    assert groups.is_group(x)
+    assert groups.check_groups(x) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["array", "other_dict", "unknown_key", "different", "short_mask"]
+)
+def test_fit_refuses_it_at_the_first_batch(name):
+    x, words = WRONG[name]
+    model = keras.Sequential([keras.layers.Dense(1)])
+    mmel = keras_mmel.MMELModel(model)
+    mmel.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=re.escape(words[0])):
+        mmel.fit(x, np.zeros((2, 1)), verbose=0)
+
+
+def test_groups_of_a_dataset_must_be_dense():
+    data = tf.data.Dataset.from_tensor_slices(
+        ({"views": ragged}, np.zeros((2, 1)))
+    ).batch(2)
+    model = keras.Sequential([keras.layers.Dense(1)])
+    mmel = keras_mmel.MMELModel(model)
+    mmel.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="must be dense"):
+        mmel.fit(data, verbose=0, shuffle=False)
+
+
+def test_the_first_view_is_never_padding():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    mmel = keras_mmel.MMELModel(model)
+    mmel.compile("sgd", "mse", run_eagerly=True)
+    before = model.get_weights()
+    with pytest.raises(Exception, match="original and never padding"):
+        mmel.fit(
+            {
+                "views": views(2, 3, 1),
+                "mask": np.array([[True] * 3, [False, True, True]]),
+            },
+            np.zeros((2, 1)),
+            verbose=0,
+        )
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
