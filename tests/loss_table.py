@@ -225,6 +225,7 @@ _BY_NAME = [
 
 CASES = [
     *[Case(f"{name}-{task}", name, task, ref) for name, task, ref in _BY_NAME],
+    Case("mse_class", losses.MeanSquaredError, "value", SQUARED),
     Case("mse_function", losses.mean_squared_error, "value", SQUARED),
     Case(
         "sparse_function",

@@ -113,6 +113,15 @@ SHAPES = {
         (4, 3),
         "(batch, 3)",
     ),
+    "hinge": ("hinge", (4, 3), (4, 1), "(batch, 1)"),
+    "squared_hinge": (losses.SquaredHinge(), (4, 1), (4, 3), "(batch, 3)"),
+    "categorical_hinge": ("categorical_hinge", (4, 1), (4, 3), "(batch, 3)"),
+    "generalized": (
+        losses.CategoricalGeneralizedCrossEntropy(),
+        (4, 3),
+        (4, 3),
+        "(batch)",
+    ),
     "ignore_class": (
         losses.SparseCategoricalCrossentropy(ignore_class=0),
         (4, 3),

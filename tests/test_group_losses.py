@@ -326,6 +326,45 @@ def test_a_teacher_may_know_only_some_outputs():
     assert_losses(found, [[10, 25]])
 
 
+LABEL_LIST, LABEL_DICT = [[[0.0]], [[1.0]]], {"a": [[0.0]], "b": [[1.0]]}
+TEACHER_LIST = [[[[9.0], [5.0]]], [[[9.0], [7.0]]]]
+TEACHER_DICT = {"a": TEACHER_LIST[0], "b": TEACHER_LIST[1]}
+
+
+@pytest.mark.parametrize("label", [LABEL_LIST, LABEL_DICT])
+@pytest.mark.parametrize("teacher", [TEACHER_LIST, TEACHER_DICT])
+def test_labels_and_teacher_of_named_outputs_in_lists_and_dicts(label, teacher):
+    # a: 1, (2 - 5)^2 = 9; b: (3 - 1)^2 = 4, (4 - 7)^2 = 9.
+    def nest(values):
+        if isinstance(values, dict):
+            return arrays(values)
+        return [arrays(part) for part in values]
+
+    found = group_losses(
+        HARD,
+        {"views": np.zeros((1, 2, 1))},
+        {"label": nest(label), "teacher": nest(teacher)},
+        [arrays([[1.0], [2.0]]), arrays([[3.0], [4.0]])],
+        loss=["mse", "mse"],
+        output_names=["a", "b"],
+    )
+    assert_losses(found, [[5, 18]])
+
+
+@pytest.mark.parametrize(
+    "teacher", [{"a": TEACHER_LIST[0]}, np.float32(TEACHER_LIST[0])]
+)
+def test_a_teacher_that_leaves_an_output_out_is_refused(teacher):
+    with pytest.raises(ValueError, match="No entry for the output .* in y"):
+        find(
+            HARD,
+            {"label": LABEL_DICT, "teacher": teacher},
+            {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]},
+            "mse",
+            views=2,
+        )
+
+
 @pytest.mark.parametrize(
     ("reduction", "expected"),
     [
