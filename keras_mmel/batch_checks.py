@@ -9,7 +9,17 @@ from keras import ops
 from keras_mmel import soft_targets
 from keras_mmel import view_losses
 
-_SPARSE = keras.losses.sparse_categorical_crossentropy
+_LOSSES = keras.losses
+# What the labels of a loss look like, where it has no soft twin that tells.
+_SPARSE = (
+    _LOSSES.sparse_categorical_crossentropy,
+    _LOSSES.categorical_generalized_cross_entropy,
+)
+_LIKE_PREDICTIONS = (
+    _LOSSES.hinge,
+    _LOSSES.squared_hinge,
+    _LOSSES.categorical_hinge,
+)
 
 
 def check_labels(label: Any, x: Any) -> None:
@@ -19,20 +29,27 @@ def check_labels(label: Any, x: Any) -> None:
             "Training needs labels: give `fit` pairs (x, y). Received: y=None"
         )
     batch = keras.tree.flatten(x["views"])[0].shape[0]
+    check_numbers(label)
     for leaf in keras.tree.flatten(label):
-        dtype = getattr(leaf, "dtype", None)
-        if dtype is not None and getattr(dtype, "name", dtype) == "string":
-            raise ValueError(
-                "Labels must be numbers; encode text with "
-                "`keras.layers.StringLookup`. "
-                f"Received: labels of dtype {getattr(dtype, 'name', dtype)}"
-            )
         rows = leaf.shape[0] if len(leaf.shape) else 0
         if None not in (rows, batch) and rows != batch:
             raise ValueError(
                 "Labels are shared by the views of an example: y must have "
                 f"shape (batch, ...) with batch={batch}. "
                 f"Received: y.shape={tuple(leaf.shape)}"
+            )
+
+
+def check_numbers(label: Any) -> None:
+    """Raises ValueError where labels are text, in NumPy or TensorFlow."""
+    for leaf in keras.tree.flatten(label):
+        dtype = getattr(leaf, "dtype", None)
+        name = getattr(dtype, "name", str(dtype))
+        if name in ("string", "object") or name.startswith(("str", "bytes")):
+            raise ValueError(
+                "Labels must be numbers; encode text with "
+                "`keras.layers.StringLookup`. "
+                f"Received: labels of dtype {name}"
             )
 
 
@@ -44,12 +61,14 @@ def check_label_shape(output: view_losses.Output, num_views: Any) -> None:
         num_views: Size of the groups, for the message.
     """
     fn = getattr(output.loss, "fn", None)
-    if fn is not _SPARSE and soft_targets.soft_twin(output.loss) is None:
+    if fn not in (*_SPARSE, *_LIKE_PREDICTIONS) and (
+        soft_targets.soft_twin(output.loss) is None
+    ):
         return
     label = tuple(output.label.shape[1:])
     prediction = tuple(output.prediction.shape[1:])
     expected = prediction
-    if fn is _SPARSE:
+    if fn in _SPARSE:
         axis = output.loss._fn_kwargs.get("axis", -1)
         without = list(output.prediction.shape)
         del without[axis]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import keras
 
 from keras_mmel import objectives
+from keras_mmel.mmel_model import MMELModel
 
 
 class LambdaSchedule(keras.callbacks.Callback):
@@ -19,7 +20,8 @@ class LambdaSchedule(keras.callbacks.Callback):
             a number from 0 to inf.
 
     Raises:
-        TypeError: If `schedule` cannot be called.
+        TypeError: If `schedule` cannot be called, or the model that is trained
+            is no `MMELModel`.
         ValueError: At the start of an epoch, if it gives a negative number or
             NaN, or the model's objective has no `lambda_p`.
 
@@ -42,6 +44,15 @@ class LambdaSchedule(keras.callbacks.Callback):
                 f"Received: {schedule!r}"
             )
         self.schedule = schedule
+
+    def set_model(self, model):
+        if not isinstance(model, MMELModel):
+            raise TypeError(
+                "`LambdaSchedule` steers the `lambda_p` of an `MMELModel`: "
+                "give it to the `fit` of the wrapper. "
+                f"Received: a {type(model).__name__}"
+            )
+        super().set_model(model)
 
     def on_epoch_begin(self, epoch, logs=None):
         value = self.schedule(epoch)

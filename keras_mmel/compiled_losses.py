@@ -171,6 +171,12 @@ def resolve(loss: Any, label: Any, prediction: Any) -> keras.Loss:
             "`call(y_true, y_pred)` and return a value per example. "
             f"Received: loss={resolved!r}"
         )
+    if getattr(resolved, "fn", None) is keras.losses.circle:
+        raise ValueError(
+            "The circle loss of one row depends on all rows of the batch, and "
+            "MMEL needs one loss per view, by itself. "
+            f"Received: loss={resolved!r}"
+        )
     return resolved
 
 

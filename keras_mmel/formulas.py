@@ -209,19 +209,27 @@ def _scale(lambda_p):
 def _solve(losses, real, scale):
     """Value and weights of each group."""
     count = _count(losses, real)
-    largest, smallest = _range(losses, real)
+    largest, smallest, is_largest = _extremes(losses, real)
+    spread = largest - smallest
+    near = spread <= scale
+    # NaN and inf reach the result by themselves, -inf would be weighted away.
+    seen = ops.where(ops.isfinite(spread), 0.0, math.nan)
     # A rounded mean of equal losses can lie outside of them, and a tiny lambda
     # would make that a long way.
     mean = ops.clip(_total(losses) / count, smallest, largest)
     # R does not depend on the centre, its rounding error does. Around the mean
     # nothing cancels while the losses are within one lambda of each other;
     # further apart, exp would overflow around anything but the maximum.
-    centre = ops.stop_gradient(
-        ops.where(largest - smallest <= scale, mean, largest)
-    )
-    # NaN and inf reach the result by themselves, -inf would be weighted away.
-    centre = ops.where(ops.isfinite(smallest), centre, math.nan)
+    centre = ops.stop_gradient(ops.where(near, mean, largest) + seen)
     scaled = (losses - centre) / scale
+    # XLA computes losses anew where it fuses, and may round them differently
+    # from the ones that the maximum was taken of. Over a tiny lambda the
+    # difference is huge: what is the largest is decided once, by its place.
+    scaled = ops.minimum(scaled, ops.where(near, 1.0, 0.0))
+    zero = seen + scaled - ops.stop_gradient(scaled)
+    scaled = ops.where(
+        ops.logical_and(is_largest, ops.logical_not(near)), zero, scaled
+    )
     raised, excess = ops.exp(scaled), ops.expm1(scaled)
     if real is not None:
         raised = ops.where(real, raised, 0.0)
@@ -229,11 +237,11 @@ def _solve(losses, real, scale):
     total = _total(raised)
     excess = _total(excess) / count
     # log1p is exact where the mean of exp is close to 1, log elsewhere.
-    near = excess > -0.5
+    close = excess > -0.5
     average = total / count
     if real is not None:
-        average = ops.where(near, 1.0, average)
-    log_mean_exp = ops.where(near, ops.log1p(excess), ops.log(average))
+        average = ops.where(close, 1.0, average)
+    log_mean_exp = ops.where(close, ops.log1p(excess), ops.log(average))
     value = ops.squeeze(centre + scale * log_mean_exp, axis=1)
     if real is None:
         return value, raised / total
@@ -274,16 +282,17 @@ def _count(losses, real):
     return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
 
 
-def _range(losses, real):
-    """Largest and smallest loss of the real views; 0 where there is none."""
+def _extremes(losses, real):
+    """Largest and smallest real loss, and where the (first) largest is."""
+    if real is None:
+        low = high = losses
+    else:
+        low = ops.where(real, losses, -math.inf)
+    largest = ops.max(low, axis=1, keepdims=True)
     if real is not None:
         any_real = ops.any(real, axis=1, keepdims=True)
-        some = ops.max(
-            ops.where(real, losses, -math.inf), axis=1, keepdims=True
-        )
-        # Padding takes a value that is there anyway.
-        losses = ops.where(real, losses, ops.where(any_real, some, 0.0))
-    return (
-        ops.max(losses, axis=1, keepdims=True),
-        ops.min(losses, axis=1, keepdims=True),
-    )
+        largest = ops.where(any_real, largest, 0.0)
+        high = ops.where(real, losses, largest)
+    place = ops.argmax(low, axis=1, keepdims=True)
+    views = ops.arange(ops.shape(losses)[1], dtype=place.dtype)
+    return largest, ops.min(high, axis=1, keepdims=True), views == place

@@ -17,6 +17,7 @@ class GroupFit(keras.Model):
     @functools.wraps(keras.Model.fit)
     def fit(self, x=None, y=None, batch_size=None, *args, **kwargs):
         batch_checks.check_sample_weight(kwargs.get("sample_weight"))
+        batch_checks.check_numbers(y)
         strategy = getattr(self, "_distribute_strategy", None)
         if strategy is not None:
             with strategy.scope():

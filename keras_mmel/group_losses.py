@@ -84,7 +84,7 @@ def group_losses(
     found = []
     for output in outputs:
         batch_checks.check_label_shape(output, views)
-        losses, compiled = _rows(output, objective, views, x.get("mask"))
+        losses, compiled = _rows(output, objective, x)
         weight = output.weight
         if weight is None:
             found.append((losses, compiled.losses))
@@ -108,9 +108,10 @@ def group_losses(
     )
 
 
-def _rows(output, objective, views, mask):
+def _rows(output, objective, x):
     """Losses of the flat batch: what the objective takes, and compiled."""
     teacher, soft_loss = output.extra
+    views = groups.num_views(x)
     prediction = output.prediction
     compiled = view_losses.rows(
         output.loss,
@@ -122,9 +123,7 @@ def _rows(output, objective, views, mask):
         return compiled.losses, compiled
     twin = soft_targets.twin_for(output, soft_loss)
     if teacher is not None:
-        teacher = soft_targets.teacher_rows(
-            teacher, prediction, output.name, mask
-        )
+        teacher = soft_targets.teacher_rows(teacher, prediction, output.name, x)
     target = teacher
     if objective.soft_targets:
         target = soft_targets.soft_target(

@@ -171,12 +171,19 @@ def original_rows(values: Any, views: Any) -> Any:
     would see the predictions of plain examples.
     """
 
+    def view_0(rows):
+        if isinstance(views, int):
+            return rows[::views]
+        # A slice with a step that is a tensor would lose the rank.
+        rest = tuple(ops.shape(rows))[1:]
+        return ops.reshape(rows, (-1, views, *rest))[:, 0]
+
     def pick(rows):
-        picked = rows[::views]
+        picked = view_0(rows)
         for name in ("_keras_mask", "_keras_logits"):
             attached = getattr(rows, name, None)
             if attached is not None:
-                setattr(picked, name, attached[::views])
+                setattr(picked, name, view_0(attached))
         return picked
 
     return keras.tree.map_structure(pick, values)

@@ -155,7 +155,8 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
     def lambda_p(self) -> float:
         if self._lambda_p is None:
             raise ValueError(
-                f"The objective {self._objective!r} has no `lambda_p`."
+                f"The objective {self._objective!r} has no `lambda_p`. "
+                f"Received: objective={self._objective!r}"
             )
         return float(
             batch_checks.to_numpy(ops.convert_to_tensor(self._lambda_p))
@@ -164,11 +165,6 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
     @lambda_p.setter
     def lambda_p(self, value: float):
         objectives.check_lambda_p(value)
-        if self._lambda_p is None:
-            raise ValueError(
-                f"The objective {self._objective!r} has no `lambda_p` to set. "
-                f"Received: lambda_p={value!r}"
-            )
         self._lambda_p.assign(float(value))
 
     @property
@@ -301,6 +297,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 "before."
             )
         groups.check_groups(x)
+        batch_checks.check_labels(groups.split_labels(y).label, x)
         x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
         y_pred = self(x)
         weights = self._objective.weights(

@@ -11,8 +11,8 @@ import keras
 from keras import ops
 
 _SPLIT = (
-    "TensorFlow gives each replica batch_size / replicas examples, rounded up, "
-    "and the last one what is left."
+    "TensorFlow gives each replica as many examples as the batch divided by "
+    "the replicas, rounded up, and the last one what is left."
 )
 
 
@@ -100,16 +100,15 @@ def check_data(x: Any, batch_size: int | None) -> None:
         return
     size = sizes.pop()
     if hasattr(x, "element_spec"):
-        batch_size, batches = size, {size}
+        batches = {size}
     else:
         batch_size = min(batch_size or 32, size)
         batches = {batch_size, size % batch_size or batch_size}
-    needed = (replicas - 1) * -(-batch_size // replicas) + 1
-    if min(batches) < needed:
-        raise ValueError(
-            f"A batch of {min(batches)} leaves one of {replicas} replicas "
-            f"without an example. {_SPLIT} Use a batch size that {replicas} "
-            "divides, and drop the remainder or make it larger. "
-            f"Received: batch_size={batch_size}"
-            + ("" if hasattr(x, "element_spec") else f" for {size} examples")
-        )
+    for batch in batches:
+        if batch <= (replicas - 1) * -(-batch // replicas):
+            raise ValueError(
+                f"A batch of {batch} leaves one of {replicas} replicas without "
+                f"an example. {_SPLIT} Use a batch size that {replicas} "
+                "divides, and drop the remainder or make it larger. "
+                f"Received: batches of {sorted(batches)}"
+            )

@@ -155,9 +155,7 @@ def predicted_target(twin: SoftTwin, prediction: Any) -> Any:
     return ops.softmax(prediction, axis=twin.axis)
 
 
-def teacher_rows(
-    teacher: Any, prediction: Any, name: str, mask: Any = None
-) -> Any:
+def teacher_rows(teacher: Any, prediction: Any, name: str, x: Any) -> Any:
     """Teacher predictions as a flat batch, shaped like the predictions.
 
     What stands for padding views is replaced, like the views themselves.
@@ -166,7 +164,7 @@ def teacher_rows(
         teacher: Shape `(batch, num_views, ...)`, probabilities or values.
         prediction: Shape `(batch * num_views, ...)`.
         name: Name of the output, for the message.
-        mask: None or bool `(batch, num_views)`, `False` for padding.
+        x: The batch of groups.
 
     Returns:
         Float32 of the shape of `prediction`.
@@ -178,18 +176,23 @@ def teacher_rows(
     given = tuple(teacher.shape)
     if len(given) == len(prediction.shape) and prediction.shape[-1] == 1:
         teacher = ops.expand_dims(teacher, -1)
-    expected = tuple(prediction.shape[1:])
-    found = tuple(teacher.shape[2:])
+    sizes = groups.batch_size(x), groups.num_views(x)
+    sizes = [size if isinstance(size, int) else None for size in sizes]
+    expected = (*sizes, *prediction.shape[1:])
+    found = tuple(teacher.shape)
     if len(found) != len(expected) or any(
         None not in pair and pair[0] != pair[1]
         for pair in zip(found, expected, strict=True)
     ):
         raise ValueError(
             f"Teacher predictions for {name} must have shape (batch, "
-            f"num_views, {', '.join(map(str, expected))}), one for each view. "
-            f"Received: teacher.shape={given}"
+            f"num_views, {', '.join(map(str, expected[2:]))}), one for each "
+            f"view, here {expected}. Received: teacher.shape={given}"
         )
-    return groups.flatten_pairs(teacher, mask)
+    # The shape of the predictions: sizes that are only known when the step
+    # runs are checked there and cannot broadcast.
+    rows = groups.flatten_pairs(teacher, x.get("mask"))
+    return ops.reshape(rows, ops.shape(prediction))
 
 
 def soft_target(
