@@ -225,7 +225,9 @@ def _solve(losses, real, scale):
     # XLA computes losses anew where it fuses, and may round them differently
     # from the ones that the maximum was taken of. Over a tiny lambda the
     # difference is huge: what is the largest is decided once, by its place.
-    scaled = ops.minimum(scaled, ops.where(near, 1.0, 0.0))
+    limit = ops.where(near, 1.0, 0.0)
+    # Not `minimum`, which halves the gradient where both are equal.
+    scaled = ops.where(scaled > limit, limit, scaled)
     zero = seen + scaled - ops.stop_gradient(scaled)
     scaled = ops.where(
         ops.logical_and(is_largest, ops.logical_not(near)), zero, scaled
