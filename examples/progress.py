@@ -34,9 +34,8 @@ class Progress(keras.callbacks.Callback):
             values = [file[f"v{i}"] for i in range(len(file.files) - 1)]
         for name, value in state.items():
             setattr(self, name, value)
-        variables = self._variables(model)
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
+        for part, value in zip(_parts(model), values, strict=True):
+            part.assign(value)
 
     def on_epoch_begin(self, epoch, logs=None):
         self._start = time.perf_counter(), time.process_time()
@@ -67,8 +66,7 @@ class Progress(keras.callbacks.Callback):
             for name in ("curves", "epoch", "seconds", "cpu_seconds")
         }
         values = {
-            f"v{i}": np.asarray(variable.numpy())
-            for i, variable in enumerate(self._variables(self.model))
+            f"v{i}": part.numpy() for i, part in enumerate(_parts(self.model))
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(
@@ -78,6 +76,17 @@ class Progress(keras.callbacks.Callback):
             np.savez(file, state=json.dumps(state), **values)
         os.replace(temporary, self.path)
 
-    @staticmethod
-    def _variables(model):
-        return [*model.variables, *model.optimizer.variables]
+
+def _parts(model):
+    """Every variable as its copies on the replicas.
+
+    Copies differ where replicas do not tell each other: the moving statistics
+    of batch normalization are each replica's own.
+    """
+    strategy = model.distribute_strategy
+    variables = [*model.variables, *model.optimizer.variables]
+    return [
+        part
+        for variable in variables
+        for part in strategy.experimental_local_results(variable.value)
+    ]

@@ -108,8 +108,14 @@ class TestEveryMethod:
 
 
 class TestResume:
-    def test_the_same_command_goes_on(self, tmp_path, monkeypatch, capsys):
+    @pytest.mark.parametrize(
+        "replicas", ["1", pytest.param("2", marks=pytest.mark.slow)]
+    )
+    def test_the_same_command_goes_on(
+        self, replicas, tmp_path, monkeypatch, capsys
+    ):
         words = ("--method", "mmel-h", "--epochs", "3", "--seeds", "3")
+        words += ("--replicas", replicas)
         whole = run(tmp_path / "whole", *words)["mmel-h", 3]
 
         begin = Progress.on_epoch_begin
