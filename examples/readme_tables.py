@@ -45,19 +45,56 @@ def spread(values, digits=2, factor=1.0):
     return text
 
 
-def difference(values, reference):
-    """Mean of differences in points, seed by seed, with standard error."""
+def gain(values, reference):
+    """Mean and standard error of differences in points, seed by seed.
+
+    Args:
+        values: scores by seed.
+        reference: the same of what they are compared with.
+
+    Returns:
+        The two numbers; `None` for what too few seeds do not tell.
+    """
     pairs = [
         100 * (values[seed] - reference[seed])
         for seed in sorted(values.keys() & reference.keys())
     ]
-    if not pairs:
-        return ""
-    text = f"{statistics.mean(pairs):+.2f}"
+    mean = statistics.mean(pairs) if pairs else None
+    error = None
     if len(pairs) > 1:
         error = statistics.stdev(pairs) / len(pairs) ** 0.5
-        text += f" ± {error:.2f}"
-    return text
+    return mean, error
+
+
+def difference(values, reference):
+    """`gain` as text."""
+    mean, error = gain(values, reference)
+    if mean is None:
+        return ""
+    return f"{mean:+.2f}" + (f" ± {error:.2f}" if error is not None else "")
+
+
+def verdict(scores):
+    """Which methods differ from `uniform` by more than chance may explain.
+
+    Args:
+        scores: by method, the scores by seed.
+    """
+    clear = []
+    for method, values in scores.items():
+        mean, error = gain(values, scores["uniform"])
+        if method != "uniform" and error is not None:
+            if abs(mean) > 2 * error:
+                clear.append(f"`{method}` ({mean:+.2f})")
+    if not clear:
+        return (
+            "No difference to `uniform` is larger than twice its standard "
+            "error."
+        )
+    return (
+        "Larger than twice its standard error is the difference to `uniform` "
+        f"of {', '.join(clear)} and of no other."
+    )
 
 
 def origin(record):
@@ -110,7 +147,8 @@ def quickstart(results):
     return (
         markdown(header, rows)
         + f"\nMean ± standard deviation over {settings['seeds']} seeds; "
-        "differences seed by seed ± standard error. The whole run took "
+        "differences seed by seed ± standard error. "
+        f"{verdict(accuracy)} The whole run took "
         f"{record['cpu_seconds']:.0f} CPU seconds. {origin(record)}\n"
     )
 
@@ -141,9 +179,11 @@ def _cifar_table(found):
         of_row = runs[row]
         # With one uniform row, it is what all others are compared with.
         same = uniform[0] if len(uniform) == 1 else (2, "uniform", *row[2:])
-        gain = ""
+        change = ""
         if row != same:
-            gain = difference(_accuracies(of_row), _accuracies(runs.get(same)))
+            change = difference(
+                _accuracies(of_row), _accuracies(runs.get(same))
+            )
         column = [record["scores"] for record in of_row.values()]
         hours = statistics.mean(record["hours"] for record in of_row.values())
         rows.append(
@@ -153,7 +193,7 @@ def _cifar_table(found):
                 str(epochs),
                 str(len(of_row)),
                 spread(_accuracies(of_row).values(), 2, 100),
-                gain,
+                change,
                 spread([scores["nll"] for scores in column], 3),
                 f"{60 * hours:.1f}",
             ]

@@ -160,6 +160,13 @@ def test_quickstart_against_numpy(tmp_path):
     assert rows["`da`"][:2] == ["85.00 ± 7.07", "-7.00 ± 3.00"]
     assert rows["`uniform`"][:3] == ["92.00 ± 2.83", "", "46.00 ± 1.41"]
     assert rows["`mmel-h`"][1] == "-2.00 ± 2.00"
+    # -7 is more than twice 3, -2 is not more than twice 2.
+    assert "of `da` (-7.00) and of no other." in text
+
+
+def test_verdict_without_a_clear_difference():
+    scores = {"uniform": {0: 0.5, 1: 0.6}, "mmel-h": {0: 0.4, 1: 0.7}}
+    assert readme_tables.verdict(scores).startswith("No difference")
 
 
 def test_benchmarks(tmp_path):
