@@ -9,7 +9,7 @@ for a GPU; add --mixed_precision mixed_float16 where it has tensor cores):
 The same methods on a class-balanced 1,000 images, for two CPU cores:
 
     python -m examples.cifar --method all --limit 1000 --num_views 5 \
-        --epochs 15 --batch_size 50 --eval_every 5
+        --epochs 15 --batch_size 125 --eval_every 5
 
 One minute, to see that it works:
 
