@@ -226,7 +226,7 @@ def benchmarks(results):
     tables = []
     for path in sorted((results / "benchmarks").glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        table = _step_table if path.stem == "step" else _plain_table
+        table = _pipeline_table if "pipelines" in record else _step_table
         tables.append(f"{table(record)}\n{origin(record)}\n")
     return "\n".join(tables)
 
@@ -246,28 +246,25 @@ def _step_table(record):
                     quartiles,
                 ]
             )
-    header = ["one training step", "batch", "CPU ms", "ratio to plain `fit`"]
+    step = "one training step" + ", XLA" * record["jit_compile"]
+    header = [step, "groups x views", "CPU ms", "ratio to plain `fit`"]
     return markdown([*header, "quartiles"], rows)
 
 
-def _plain_table(record):
-    """Any other benchmark: a row for each case, a column for each number."""
-    cases = record["cases"]
-    names = list(
-        dict.fromkeys(name for case in cases.values() for name in case)
-    )
-    names = [
-        name
-        for name in names
-        if all(
-            isinstance(case.get(name), int | float) for case in cases.values()
-        )
-    ]
-    rows = [
-        [case, *(f"{found[name]:.4g}" for name in names)]
-        for case, found in cases.items()
-    ]
-    return markdown(["", *(name.replace("_", " ") for name in names)], rows)
+def _pipeline_table(record):
+    """Pipelines: a row for each, a column for each number and its quartiles."""
+    rows, columns = [], []
+    for name, found in record["pipelines"].items():
+        row = [name.replace("_", " ")]
+        for figures in found.values():
+            row.append(
+                f"{figures['median']:.2f} ({figures['q25']:.2f} to "
+                f"{figures['q75']:.2f})"
+            )
+        rows.append(row)
+        columns = [column.replace("_", " ") for column in found]
+    header = f"{record['views']} views, batches of {record['batch_size']}"
+    return markdown([header, *columns], rows)
 
 
 TABLES = {"quickstart": quickstart, "cifar": cifar, "benchmarks": benchmarks}

@@ -178,15 +178,23 @@ def test_benchmarks(tmp_path):
     shared = {"command": "python -m x", "environment": ENVIRONMENT}
     folder = tmp_path / "benchmarks"
     records.write_record(
-        folder / "step.json", {**shared, "cases": {"mlp": case}}
+        folder / "step.json",
+        {**shared, "jit_compile": False, "cases": {"mlp": case}},
     )
+    spread = {"q25": 9.123, "median": 9.876, "q75": 10.5}
     records.write_record(
-        folder / "views.json",
-        {**shared, "cases": {"ours": {"cpu_us": 9.87654, "note": "x"}}},
+        folder / "pipeline.json",
+        {
+            **shared,
+            "views": 10,
+            "batch_size": 128,
+            "pipelines": {"group_views": {"cpu_us_per_view": spread}},
+        },
     )
     rows = cells(readme_tables.updated(around("benchmarks"), tmp_path))
     assert rows["mlp, hard"] == ["4 x 10", "2.35", "1.010", "0.900 to 1.100"]
-    assert rows["ours"] == ["9.877"]
+    assert rows["10 views, batches of 128"] == ["cpu us per view"]
+    assert rows["group views"] == ["9.88 (9.12 to 10.50)"]
 
 
 def test_check_tells_and_changes_nothing(tmp_path):
