@@ -87,7 +87,7 @@ class Reference:
         lambda_p, lambda_t, stop_gradient: As in the paper.
         task: "classes" (sparse labels) or "regression" (squared error).
         reduction: Of the batch: "mean", "sum" or "weighted".
-        call: How to run the model on a flat batch.
+        call: How to run the model on a flat batch: `call(model, flat)`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Reference:
         self.lambda_p = math.inf if objective == "uniform" else lambda_p
         self.lambda_t, self.stop_gradient = lambda_t, stop_gradient
         self.task, self.reduction = task, reduction
-        self.call = call or (lambda flat: model(flat, training=True))
+        self.call = call or (lambda model, flat: model(flat, training=True))
         self.steps = []
 
     def group(self, label, predictions, teacher):
@@ -188,7 +188,7 @@ class Reference:
     def predict_groups(self, views, real):
         """Predictions of the real views, a list of tensors, one per group."""
         flat = tf.nest.map_structure(lambda v: tf.constant(v[real]), views)
-        return tf.split(self.call(flat), real.sum(axis=1).tolist())
+        return tf.split(self.call(self.model, flat), real.sum(axis=1).tolist())
 
     def fit(self, batches, epochs=1):
         """Returns the log of every epoch: means over the examples."""

@@ -79,7 +79,7 @@ def functional(units=CLASSES):
 
 @keras.saving.register_keras_serializable(package="registry")
 class Subclassed(keras.Model):
-    """Its `call` takes no `training` argument; the dropout gets it anyway."""
+    """Its `call` takes no `training`: Keras then never drops anything out."""
 
     def __init__(self, units=CLASSES, **kwargs):
         super().__init__(**kwargs)
