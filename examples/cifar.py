@@ -4,7 +4,8 @@ The whole of the paper's table 1 for one depth (200 epochs, 10 views, meant
 for a GPU; add --mixed_precision mixed_float16 where it has tensor cores):
 
     python -m examples.cifar --method all --depth 20 --seeds 0 1 2 3 4
-    python -m examples.cifar --method all --depth 20 --dataset cifar100 ...
+    python -m examples.cifar --method all --seeds 0 1 2 3 4 \
+        --depth 20 --dataset cifar100
 
 The same methods on a class-balanced 1,000 images, for two CPU cores:
 
@@ -28,8 +29,8 @@ Methods, as in section 4.1 of the paper:
 Data come through TFDS: downloaded, or read from the --data_dir that has them.
 The same command continues a run that was interrupted, at the last whole epoch,
 and skips one that is finished. Every run (method and seed) leaves a record
-under --out; --table prints what the records there say: accuracy, hours,
-images per second. What to expect is what they say, none is typed here.
+under --out. The expected results and times are those of the records in
+results/cifar: --table prints them.
 """
 
 import argparse
