@@ -111,7 +111,10 @@ def check_finite(losses: Any, mask: Any = None) -> None:
         losses: View losses `(batch, num_views)`, with values.
         mask: None or bool `(batch, num_views)`, `False` for padding.
     """
-    if isinstance(losses, keras.KerasTensor):
+    if isinstance(losses, keras.KerasTensor) or (
+        # JAX traces the step also when it is told to run eagerly.
+        keras.backend.backend() == "jax"
+    ):
         return
     values = to_numpy(losses)
     bad = ~np.isfinite(values)

@@ -223,6 +223,10 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         values, weights = self._objective.value_and_weights(
             found.losses, mask, **lambda_p
         )
+        if mask is not None:
+            # A group without its original is a mistake: seen, not trained on.
+            there = ops.cast(mask, "bool")[:, 0]
+            values = ops.where(there, values, float("nan"))
 
         def reduce(values):
             loss, size = view_losses.reduce_groups(
@@ -256,6 +260,9 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if groups.is_group(x):
+            if isinstance(keras.tree.flatten(y_pred)[0], keras.KerasTensor):
+                # Keras builds the metrics before the loss sees the labels.
+                self._group_losses(x, y, y_pred)
             y = groups.split_labels(y).label
             y_pred = groups.original_rows(y_pred, groups.num_views(x))
         return super().compute_metrics(x, y, y_pred, sample_weight)

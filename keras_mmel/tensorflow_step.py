@@ -23,11 +23,8 @@ def train_step(model: keras.Model, data: Any) -> dict:
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
     groups.check_groups(x)
     replicas.check_batch(groups.batch_size(x))
-    if x.get("mask") is not None:
-        tf.debugging.Assert(
-            tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
-            ["The first view of a group is the original and never padding"],
-        )
+    with tf.control_dependencies(_checks(x, y)):
+        x = tf.nest.map_structure(tf.identity, x)
     with tf.GradientTape() as tape:
         training = {"training": True} if model._call_has_training_arg else {}
         y_pred = model(x, **training)
@@ -40,3 +37,30 @@ def train_step(model: keras.Model, data: Any) -> dict:
     size, share = replicas.size_and_share(groups.batch_size(x))
     tracker.update_state(view_losses.logged(loss) * share, sample_weight=size)
     return model.compute_metrics(x, y, y_pred, sample_weight)
+
+
+def _checks(x, y):
+    """What can only be seen when the step runs, before it changes a weight."""
+    checks = []
+    if x.get("mask") is not None:
+        checks.append(
+            tf.debugging.Assert(
+                tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
+                ["The first view of a group is the original, never padding"],
+            )
+        )
+    first, *others = tf.nest.flatten(
+        (x["views"], x.get("mask"), groups.split_labels(y).teacher)
+    )
+    others = [other for other in others if other is not None]
+    if None in (first.shape[1], *(other.shape[1] for other in others)):
+        checks += [
+            tf.debugging.assert_equal(
+                tf.shape(other)[:2],
+                tf.shape(first)[:2],
+                message="Views, mask and teacher must agree in (batch, "
+                "num_views)",
+            )
+            for other in others
+        ]
+    return [check for check in checks if check is not None]
