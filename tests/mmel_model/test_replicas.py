@@ -1,0 +1,137 @@
+"""`fit` under `tf.distribute.MirroredStrategy` beside a single device.
+
+The cases are in `scripts/replica_cases.py`; one process trains them all for
+each number of replicas.
+"""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_allclose
+from reference import Reference
+from scripts import replica_models
+from scripts.child import Child
+from scripts.replica_cases import CASES
+from scripts.replica_cases import EVEN
+from scripts.replica_cases import OBJECTIVES
+from scripts.replica_cases import REFUSED
+from scripts.replica_cases import UNEVEN
+from scripts.replica_cases import data_for
+
+REPLICAS = (1, 2, 4)
+TOLERANCE = {"mixed_float16": 3e-3}
+# Keras weights the losses of single outputs as if all replicas had the same
+# number of examples, in plain `fit` as well.
+NOT_EXACT = {"two_outputs_uneven": {"log/first_loss", "log/second_loss"}}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What was found: replicas (0: no strategy) -> case -> name -> value."""
+    folder = tmp_path_factory.mktemp("replicas")
+    children = {
+        count: Child("train_on_replicas", count, folder / f"{count}.npz")
+        for count in (4, 2, 1, 0)
+    }
+    found = {}
+    for count, child in children.items():
+        child.finish()
+        found[count] = cases = {name: {} for name in CASES}
+        with np.load(folder / f"{count}.npz") as values:
+            for key in values:
+                case, name = key.split(":", 1)
+                cases[case][name] = values[key]
+    return found
+
+
+def runs(cases):
+    return [
+        pytest.param(name, count, id=f"{name}-{count}")
+        for name in cases
+        for count in REPLICAS
+        if count in CASES[name].replicas
+    ]
+
+
+def assert_equal_to_one_device(results, name, replicas):
+    expected, found = results[0][name], results[replicas][name]
+    assert "error" not in expected, expected["error"].item()
+    assert "error" not in found, found["error"].item()
+    assert found.keys() == expected.keys()
+    assert any(key.startswith("weight/") for key in found)
+    for key in expected.keys() - NOT_EXACT.get(name, set()):
+        assert_allclose(
+            found[key],
+            expected[key],
+            rtol=1e-6,
+            atol=TOLERANCE.get(name, 1e-6),
+            err_msg=key,
+        )
+
+
+@pytest.mark.parametrize("name, replicas", runs(EVEN))
+def test_even_batches_equal_one_device(results, name, replicas):
+    assert_equal_to_one_device(results, name, replicas)
+
+
+@pytest.mark.parametrize("name, replicas", runs(UNEVEN))
+def test_uneven_batches_equal_one_device(results, name, replicas):
+    assert_equal_to_one_device(results, name, replicas)
+
+
+@pytest.mark.parametrize("replicas", [0, *REPLICAS])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_uneven_batches_equal_a_plain_loop(results, objective, replicas):
+    case = CASES[f"{objective}_uneven_last"]
+    found = results[replicas][f"{objective}_uneven_last"]
+    keras.utils.set_random_seed(7)
+    lambda_p = 0.5 if objective == "hard" else 1.0
+    reference = Reference(
+        replica_models.mlp(),
+        replica_models.sgd(),
+        objective,
+        lambda_p=lambda_p,
+    )
+    x, y, _ = data_for(case)
+    batches = [
+        ({"views": x["views"][rows]}, y[rows])
+        for rows in (slice(0, 8), slice(8, 15))
+    ]
+    logs = reference.fit(batches, case.epochs)
+    for name, values in logs.items():
+        assert_allclose(found[f"log/{name}"], values, rtol=1e-5, err_msg=name)
+    for i, value in enumerate(reference.model.get_weights()):
+        assert_allclose(found[f"weight/{i}"], value, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name, replicas", runs(REFUSED))
+def test_a_replica_without_examples_is_refused(results, name, replicas):
+    found = results[replicas][name]
+    message = found["message"].item()
+    assert f"{replicas} replicas" in message, message
+    if CASES[name].dataset:
+        # The size of its last batch is not known before it is read.
+        assert found["steps"] == 1
+        assert "drop_remainder=True" in message
+    else:
+        assert found["type"] == "ValueError"
+        assert found["steps"] == 0
+        assert f"for {CASES[name].examples} examples" in message
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_steps_per_execution(results, replicas):
+    plain = results[replicas]["steps_per_execution"].pop("plain").item()
+    if plain != "none":
+        assert replicas > 1
+        pytest.skip(
+            f"plain Keras fails on TensorFlow {tf.__version__} with "
+            f"{replicas} replicas and steps_per_execution: {plain[:60]}"
+        )
+    assert_equal_to_one_device(results, "steps_per_execution", replicas)
+
+
+def test_lambda_p_of_every_epoch_is_logged(results):
+    logged = results[2]["lambda_p"]["log/lambda_p"]
+    assert logged.tolist() == list(CASES["lambda_p"].lambdas)

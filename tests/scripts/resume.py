@@ -1,0 +1,61 @@
+"""Loads saved models and goes on training: FOLDER.
+
+FOLDER/plain.keras is a model of plain Keras; keras_only/*.keras need nothing
+but `keras` and `keras_mmel`, user_objects/*.keras the module of that name too.
+"""
+
+import importlib
+import pathlib
+import sys
+import warnings
+
+import keras
+import numpy as np
+
+warnings.simplefilter("error")
+# Keras itself saves so, with NumPy 2.
+warnings.filterwarnings("ignore", "__array__ implementation")
+
+
+def load_plain(folder):
+    """The wrapped model by itself, without `keras_mmel`."""
+    model = keras.models.load_model(folder / "plain.keras")
+    with np.load(folder / "plain.npz") as data:
+        prediction = model.predict(data["x"], verbose=0)
+    if "keras_mmel" in sys.modules:
+        raise RuntimeError("keras_mmel was imported")
+    np.savez(folder / "plain.out.npz", prediction=prediction)
+
+
+def go_on(path):
+    """Loads one wrapper, trains, and writes all of its state."""
+    from scripts.state import state
+
+    mmel = keras.models.load_model(path)
+    with np.load(path.with_suffix(".npz")) as data:
+        views, y = data["views"], data["y"]
+        lambda_p = data["lambda_p"] if "lambda_p" in data else None
+    if lambda_p is not None and mmel.lambda_p != lambda_p:
+        raise RuntimeError(f"lambda_p is {mmel.lambda_p}, not {lambda_p}")
+    y = list(y) if y.ndim == 2 else y
+    history = mmel.fit(
+        {"views": views}, y, batch_size=4, epochs=2, shuffle=False, verbose=0
+    )
+    found = state(mmel, history, views[:, 0])
+    np.savez(path.with_suffix(".out.npz"), **found)
+
+
+def main(folder):
+    load_plain(folder)
+    importlib.import_module("keras_mmel")
+    for path in sorted((folder / "keras_only").glob("*.keras")):
+        go_on(path)
+    if "scripts.user_objects" in sys.modules:
+        raise RuntimeError("scripts.user_objects was imported")
+    importlib.import_module("scripts.user_objects")
+    for path in sorted((folder / "user_objects").glob("*.keras")):
+        go_on(path)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,131 @@
+"""Trains every case on the backend named by KERAS_BACKEND: OUT.npz.
+
+On JAX and torch TensorFlow is hidden as if it were not installed.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+import traceback
+import warnings
+
+from scripts.hide import hide
+
+if os.environ.get("KERAS_BACKEND") in ("jax", "torch"):
+    hide("tensorflow")
+
+import keras
+import numpy as np
+from scripts import backend_cases
+
+import keras_mmel
+
+FIT = {"batch_size": 4, "shuffle": False, "verbose": 0}
+
+
+def resumes(mmel, x, y, weight):
+    """Whether the saved model, trained on, gives the same numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.keras"
+        mmel.save(path)
+        loaded = keras.models.load_model(path)
+    logs = [
+        m.fit(x, y, sample_weight=weight, epochs=2, **FIT).history
+        for m in (mmel, loaded)
+    ]
+    same = all(
+        np.array_equal(a, b)
+        for a, b in zip(
+            mmel.model.get_weights(), loaded.model.get_weights(), strict=True
+        )
+    )
+    return logs[0] == logs[1] and same
+
+
+def train(case):
+    """Logs, weights and predictions by name."""
+    keras.utils.set_random_seed(0)
+    mmel = backend_cases.compiled(case)
+    x, y, weight = backend_cases.data_for(case)
+    found = {"view_weights": mmel.view_weights(x, y)}
+    callbacks = []
+    if case.lambdas:
+        schedule = keras_mmel.callbacks.LambdaSchedule(case.lambdas.__getitem__)
+        callbacks.append(schedule)
+    plain = x["views"][:, 0]
+    label = y["label"] if case.teacher else y
+    history = mmel.fit(
+        x,
+        y,
+        sample_weight=weight,
+        epochs=3,
+        callbacks=callbacks,
+        validation_data=(plain, label),
+        **FIT,
+    ).history
+    found |= {f"log/{name}": value for name, value in history.items()}
+    logs = mmel.evaluate(
+        plain, label, batch_size=4, return_dict=True, verbose=0
+    )
+    found |= {f"evaluate/{name}": value for name, value in logs.items()}
+    found["predict"] = mmel.predict(plain, batch_size=4, verbose=0)
+    for i, value in enumerate(mmel.model.get_weights()):
+        found[f"weight/{i}"] = value
+    found["resumes"] = resumes(mmel, x, y, weight)
+    return found
+
+
+def refusal(x, y):
+    """The message of `fit` for data that breaks the contract."""
+    mmel = backend_cases.compiled(backend_cases.CASES["hard"])
+    try:
+        mmel.fit(x, y, **FIT)
+    except ValueError as error:
+        return str(error)
+    return "none"
+
+
+def refusals():
+    x, y, _ = backend_cases.data_for(backend_cases.CASES["hard"])
+    return {
+        "plain": refusal(x["views"][:, 0], y),
+        "labels": refusal(x, y[:, None] + np.zeros(3)),
+        "unknown_key": refusal({**x, "masks": y}, y),
+    }
+
+
+def dropout_resumes():
+    """As `resumes`, for a model with randomness of its own."""
+    case = backend_cases.Case(
+        model=lambda: backend_cases.mlp(keras.layers.Dropout(0.4))
+    )
+    mmel = backend_cases.compiled(case)
+    x, y, weight = backend_cases.data_for(case)
+    mmel.fit(x, y, **FIT)
+    return resumes(mmel, x, y, weight)
+
+
+def main(path):
+    warnings.simplefilter("error")
+    # Keras itself saves so, with NumPy 2.
+    warnings.filterwarnings("ignore", "__array__ implementation")
+    results = {"backend": keras.backend.backend()}
+    for name, case in backend_cases.CASES.items():
+        try:
+            found = train(case)
+        except Exception:
+            found = {"error": traceback.format_exc()}
+        results |= {f"{name}:{key}": value for key, value in found.items()}
+    for name, message in refusals().items():
+        results[f"refused:{name}"] = message
+    try:
+        results["dropout:resumes"] = dropout_resumes()
+    except Exception:
+        results["dropout:error"] = traceback.format_exc()
+    results["tensorflow"] = "tensorflow" in sys.modules
+    np.savez(path, **results)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,138 @@
+"""Trains every case on a number of replicas: REPLICAS OUT.npz [CASE ...].
+
+A process of its own for each number: TensorFlow's collectives of a process
+stay bound to the first size of a group that they see. 0 is no strategy.
+"""
+
+import contextlib
+import sys
+import traceback
+import warnings
+
+import keras
+import numpy as np
+import tensorflow as tf
+from scripts import replica_models
+from scripts.replica_cases import CASES
+from scripts.replica_cases import REFUSED
+from scripts.replica_cases import STEPS
+from scripts.replica_cases import data_for
+from scripts.replica_cases import plain_data
+
+import keras_mmel
+
+warnings.simplefilter("error")
+
+
+def compiled(case, scope):
+    """A fresh `MMELModel`, always with the same weights."""
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(7)
+    objective = case.objective
+    if objective == "hard":
+        objective = keras_mmel.objectives.Hard(lambda_p=0.5)
+    with scope():
+        model = getattr(replica_models, case.model)()
+        mmel = keras_mmel.MMELModel(model, objective)
+        mmel.compile(
+            getattr(replica_models, case.optimizer)(),
+            **replica_models.settings(case),
+        )
+    return mmel
+
+
+def fit_arguments(case):
+    x, y, weight = data_for(case)
+    data = {"x": x, "y": y, "batch_size": case.batch_size}
+    if weight is not None:
+        data["sample_weight"] = weight
+    if case.dataset:
+        parts = (x, y) if weight is None else (x, y, weight)
+        dataset = tf.data.Dataset.from_tensor_slices(parts)
+        data = {"x": dataset.batch(case.batch_size)}
+    if case.lambdas:
+        schedule = keras_mmel.callbacks.LambdaSchedule(case.lambdas.__getitem__)
+        data["callbacks"] = [schedule]
+    if case.evaluate:
+        data["validation_data"] = plain_data(case.evaluate)
+        data["validation_batch_size"] = case.batch_size
+    return {**data, "epochs": case.epochs, "shuffle": False, "verbose": 0}
+
+
+def train(case, scope):
+    """Weights, logs, and what evaluate and predict give, by name."""
+    mmel = compiled(case, scope)
+    history = mmel.fit(**fit_arguments(case)).history
+    found = {f"log/{name}": values for name, values in history.items()}
+    if case.evaluate:
+        x, y = plain_data(case.evaluate)
+        settings = {"batch_size": case.batch_size, "verbose": 0}
+        logs = mmel.evaluate(x, y, return_dict=True, **settings)
+        found |= {f"evaluate/{name}": value for name, value in logs.items()}
+        found["predict"] = mmel.predict(x, **settings)
+    for i, value in enumerate(mmel.model.get_weights()):
+        found[f"weight/{i}"] = value
+    return found
+
+
+def refusal(case, scope):
+    """The error of `fit`, and how many steps were made before it."""
+    mmel = compiled(case, scope)
+    try:
+        mmel.fit(**fit_arguments(case))
+    except Exception as error:
+        return {
+            "type": type(error).__name__,
+            "message": str(error),
+            "steps": int(mmel.optimizer.iterations.numpy()),
+        }
+    return {"type": "none", "message": "", "steps": -1}
+
+
+def plain_keras_error(case, scope):
+    """The error of plain Keras with the settings of a case, or "none"."""
+    with scope():
+        model = replica_models.mlp()
+        model.compile("sgd", **replica_models.settings(case))
+    x, y = plain_data(case.examples)
+    try:
+        model.fit(x, y, batch_size=case.batch_size, verbose=0)
+    except tf.errors.OpError as error:
+        return {"plain": str(error)[:300]}
+    return {"plain": "none"}
+
+
+def main(replicas, path, names):
+    # As in conftest.py, before TensorFlow touches a device.
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * max(replicas, 1),
+    )
+    scope = contextlib.nullcontext
+    if replicas:
+        devices = [f"CPU:{i}" for i in range(replicas)]
+        scope = tf.distribute.MirroredStrategy(devices).scope
+    results = {}
+    for name, case in CASES.items():
+        if (
+            replicas
+            and replicas not in case.replicas
+            or names[:1]
+            and (name not in names)
+        ):
+            continue
+        try:
+            if name in REFUSED:
+                found = refusal(case, scope) if replicas else {}
+            else:
+                found = train(case, scope)
+        except Exception:
+            found = {"error": traceback.format_exc()}
+        if case is STEPS and replicas:
+            found |= plain_keras_error(case, scope)
+        results |= {f"{name}:{key}": value for key, value in found.items()}
+    np.savez(path, **results)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])

@@ -1,0 +1,92 @@
+"""The same training on JAX and torch, each in a process of its own."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scripts import train_on_backend
+from scripts.backend_cases import CASES
+from scripts.child import run
+
+BACKENDS = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            importlib.util.find_spec(name) is None,
+            reason=f"{name} is not installed",
+        ),
+    )
+    for name in ("jax", "torch")
+]
+each_backend = pytest.mark.parametrize("results", BACKENDS, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def results(request, tmp_path_factory):
+    """What the backend gave, by "case:name"."""
+    path = tmp_path_factory.mktemp("backend") / f"{request.param}.npz"
+    run("train_on_backend", path, KERAS_BACKEND=request.param)
+    with np.load(path) as found:
+        found = dict(found)
+    assert found["backend"] == request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def on_tensorflow():
+    """The same on TensorFlow, case by case as it is asked for."""
+    found = {}
+
+    def train(name):
+        if name not in found:
+            found[name] = train_on_backend.train(CASES[name])
+        return found[name]
+
+    return train
+
+
+@each_backend
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
+def test_training_equals_tensorflow(results, on_tensorflow, name):
+    assert f"{name}:error" not in results, results[f"{name}:error"].item()
+    expected = on_tensorflow(name)
+    found = {
+        key.split(":")[1]: value
+        for key, value in results.items()
+        if key.startswith(f"{name}:")
+    }
+    assert found.keys() == expected.keys()
+    assert {"log/original_loss", "log/effective_views", "log/val_loss"} < set(
+        expected
+    )
+    for key in expected:
+        assert np.all(np.isfinite(expected[key])) or key == "log/lambda_p"
+        assert_allclose(
+            found[key], expected[key], rtol=1e-5, atol=1e-5, err_msg=key
+        )
+    assert expected["resumes"] and found["resumes"]
+
+
+@each_backend
+def test_dropout_resumes_bit_equal(results):
+    assert "dropout:error" not in results, results["dropout:error"].item()
+    assert results["dropout:resumes"]
+
+
+@each_backend
+def test_bad_data_is_refused(results):
+    messages = {
+        key.split(":")[1]: value.item()
+        for key, value in results.items()
+        if key.startswith("refused:")
+    }
+    assert "`fit` takes groups" in messages["plain"]
+    assert "must have shape (batch)" in messages["labels"]
+    assert "unknown keys ['masks']" in messages["unknown_key"]
+
+
+@each_backend
+def test_tensorflow_was_not_needed(results):
+    assert not results["tensorflow"]
