@@ -78,8 +78,9 @@ def _check_leaf(path, leaf):
         )
     if path == "x" and not leaf.shape.is_fully_defined():
         raise ValueError(
-            "`x` must have one known shape for all examples; resize images "
-            "of varying size, or state the shape with tf.ensure_shape. "
+            "`x` must have one known shape for all examples: unbatch a dataset "
+            "of batches, resize images of varying size, or state the shape "
+            "with tf.ensure_shape. "
             f"Received: x with {leaf}"
         )
 

@@ -1,11 +1,15 @@
 """Which epoch a pass over a dataset belongs to."""
 
+from collections.abc import Callable
+
 import keras
 import tensorflow as tf
 
+from keras_mmel.data import checks
+
 # Rows of the counter's table.
 _NEXT = 0  # the epoch of the next pass
-_FILLED = 1  # one more than the last epoch that had a batch
+_FILLED = 1  # the last epoch that had a batch, or -1
 
 
 class EpochCounter(keras.callbacks.Callback):
@@ -13,24 +17,36 @@ class EpochCounter(keras.callbacks.Callback):
 
     A pass that is read to its end moves the counter on by one, so that every
     epoch of `fit` gets new views; a look at a few batches does not move it.
-    Given to `fit` as a callback, the counter also follows the epochs of Keras,
-    so that `initial_epoch` and `BackupAndRestore` continue with the right
-    views.
+    Given to `fit` as a callback, the counter also follows the epochs of Keras:
+    `initial_epoch` and `BackupAndRestore` then continue with the right views,
+    epochs that stop early (`dataset.take`) still get new ones, and so do
+    replicas, which read a few batches ahead and thereby finish passes over a
+    very small dataset that nobody asked for.
+
+    Use one counter for one dataset.
 
     Args:
         initial_epoch: the first epoch, at least 0.
 
     Raises:
-        ValueError: if `initial_epoch` is negative.
+        TypeError: if `initial_epoch` is no integer.
+        ValueError: if it is negative.
+
+    Example:
+
+    ```python
+    counter = keras_mmel.data.EpochCounter()
+    groups = keras_mmel.data.group_views(
+        examples, augment, 10, 128, seed=0, epoch_counter=counter
+    )
+    backup = keras.callbacks.BackupAndRestore("backup")
+    model.fit(groups, epochs=200, callbacks=[backup, counter])
+    ```
     """
 
     def __init__(self, initial_epoch: int = 0):
         super().__init__()
-        if initial_epoch < 0:
-            raise ValueError(
-                "`initial_epoch` must be at least 0. "
-                f"Received: initial_epoch={initial_epoch}"
-            )
+        initial_epoch = checks.check_count("initial_epoch", initial_epoch, 0)
         # A table, because a variable made inside the scope of a strategy is
         # mirrored, and one made beside a GPU is out of reach of tf.data.
         with tf.device("CPU:0"):
@@ -38,6 +54,7 @@ class EpochCounter(keras.callbacks.Callback):
                 tf.int64, tf.int64, default_value=0
             )
         self.set_epoch(initial_epoch)
+        self._write(-1, _FILLED)
 
     @property
     def epoch(self) -> int:
@@ -64,55 +81,79 @@ class EpochCounter(keras.callbacks.Callback):
         return self._write(tf.maximum(self._read(), epoch + 1))
 
 
-def one_pass_per_epoch(counter: EpochCounter, make_epoch, num_batches: int):
-    """Return a dataset whose passes are `make_epoch(0)`, `make_epoch(1)`, ...
+def numbered_passes(counter: EpochCounter, make_pass: Callable):
+    """Return a dataset whose passes are `make_pass(epoch)`, epoch by epoch.
 
     Args:
         counter: says which epoch is next.
-        make_epoch: from an int64 scalar to the dataset of that epoch.
-        num_batches: elements of each epoch; negative if unknown or infinite,
-            as `tf.data.Dataset.cardinality` has it.
+        make_pass: from the epoch, an int64 scalar, to a dataset.
+
+    Returns:
+        Dataset of (epoch, element).
     """
 
     @tf.autograph.experimental.do_not_convert
     def one_pass(epoch):
-        batches = make_epoch(epoch)
-        if num_batches >= 0:
-            # Keras never reads past the last of a known number of batches,
-            # so that is where the end has to be seen.
-            return _after(
-                batches, num_batches - 1, lambda: counter._finish(epoch)
-            )
-        filled = _after(batches, 0, lambda: counter._write(epoch + 1, _FILLED))
+        number = tf.data.Dataset.from_tensors(epoch).repeat()
+        return tf.data.Dataset.zip(number, make_pass(epoch))
 
-        def at_the_end(unused):
-            not_empty = tf.debugging.Assert(
-                tf.equal(counter._read(_FILLED), epoch + 1),
-                ["`dataset` must not be empty. Received: no batch"],
-            )
-            with tf.control_dependencies([not_empty]):
-                finished = counter._finish(epoch)
-            with tf.control_dependencies([finished]):
-                return batches.take(0)
-
-        # Nothing comes out of the second part: reaching it is the end.
-        return filled.concatenate(tf.data.Dataset.range(1).flat_map(at_the_end))
-
+    # Only what has to know the epoch beforehand belongs in here: the functions
+    # inside are made anew in each pass, at tens of milliseconds each.
     passes = tf.data.Dataset.range(1).map(lambda unused: counter._read())
-    dataset = passes.flat_map(one_pass)
-    if num_batches != tf.data.UNKNOWN_CARDINALITY:
-        dataset = dataset.apply(
+    return passes.flat_map(one_pass)
+
+
+def count_passes(counter: EpochCounter, batches, num_batches: int):
+    """Move the counter on where a pass over the batches ends.
+
+    Args:
+        counter: what to move.
+        batches: dataset of (epoch, batch).
+        num_batches: how many there are in a pass; negative if unknown or
+            infinite, as `tf.data.Dataset.cardinality` has it.
+
+    Returns:
+        Dataset of the batches alone, of the size `num_batches`.
+    """
+    if num_batches >= 0:
+        # Keras never reads past the last of a known number of batches, so
+        # that is where the end has to be seen.
+        counted = _after(batches, num_batches - 1, counter._finish)
+        return counted.apply(
             tf.data.experimental.assert_cardinality(num_batches)
         )
-    return dataset
+    filled = _after(batches, 0, lambda epoch: counter._write(epoch, _FILLED))
+
+    @tf.autograph.experimental.do_not_convert
+    def at_the_end(unused):
+        epoch = counter._read(_FILLED)
+        not_empty = tf.debugging.Assert(
+            epoch >= 0, ["`dataset` must not be empty. Received: no batch"]
+        )
+        with tf.control_dependencies([not_empty]):
+            finished = counter._finish(epoch)
+        with tf.control_dependencies([finished]):
+            return filled.take(0)
+
+    # Nothing comes out of the second part: reaching it is the end.
+    end = tf.data.Dataset.range(1).flat_map(at_the_end)
+    counted = filled.concatenate(end)
+    if num_batches == tf.data.INFINITE_CARDINALITY:
+        return counted.apply(
+            tf.data.experimental.assert_cardinality(num_batches)
+        )
+    return counted
 
 
 def _after(batches, position, act):
-    """Return `batches`; call `act` as the one at `position` is handed out."""
+    """Drop the epoch; call `act` on it as a batch is handed out."""
 
-    def pass_on(index, batch):
+    @tf.autograph.experimental.do_not_convert
+    def pass_on(index, epoch_and_batch):
+        epoch, batch = epoch_and_batch
+
         def run():
-            with tf.control_dependencies([act()]):
+            with tf.control_dependencies([act(epoch)]):
                 return tf.constant(True)
 
         done = tf.cond(

@@ -7,7 +7,8 @@ import tensorflow as tf
 from keras_mmel.data import checks
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.epochs import EpochCounter
-from keras_mmel.data.epochs import one_pass_per_epoch
+from keras_mmel.data.epochs import count_passes
+from keras_mmel.data.epochs import numbered_passes
 
 
 def make_groups(
@@ -149,8 +150,16 @@ def group_views(
             f"the counter has one. Received: initial_epoch={initial_epoch}"
         )
 
-    def to_groups(epoch, example_ids, example):
-        x, *rest = example
+    def ordered(epoch):
+        examples = dataset.enumerate()
+        if shuffle:
+            examples = _shuffle(examples, buffer, seed, epoch)
+        return examples
+
+    @tf.autograph.experimental.do_not_convert
+    def to_groups(epochs, indexed):
+        example_ids, (x, *rest) = indexed
+        epoch = epochs[0]
         views = make_groups(
             x,
             example_ids,
@@ -163,26 +172,16 @@ def group_views(
         if postprocess is not None:
             views = postprocess(views)
             checks.check_postprocessed(views, num_views)
-        return {"views": views}, *rest
+        return epoch, ({"views": views}, *rest)
 
-    def make_epoch(epoch):
-        examples = dataset.enumerate()
-        if shuffle:
-            examples = _shuffle(examples, buffer, seed, epoch)
-        batches = examples.batch(batch_size, drop_remainder=drop_remainder)
-
-        @tf.autograph.experimental.do_not_convert
-        def with_epoch(example_ids, example):
-            return to_groups(epoch, example_ids, example)
-
-        batches = batches.map(
-            with_epoch,
-            num_parallel_calls=num_parallel_calls,
-            deterministic=True,
-        )
-        return batches.prefetch(prefetch)
-
-    groups = one_pass_per_epoch(epoch_counter, make_epoch, num_batches)
+    examples = numbered_passes(epoch_counter, ordered)
+    batches = examples.batch(batch_size, drop_remainder=drop_remainder)
+    batches = batches.map(
+        to_groups, num_parallel_calls=num_parallel_calls, deterministic=True
+    )
+    groups = count_passes(
+        epoch_counter, batches.prefetch(prefetch), num_batches
+    )
     options = tf.data.Options()
     # An example is known by its position, which must be the same everywhere.
     options.deterministic = True

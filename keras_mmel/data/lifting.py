@@ -73,10 +73,9 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
             example, seed = example_and_seed
             return view(tf.nest.map_structure(lambda t: t[example], x), seed)
 
-        examples = tf.repeat(tf.range(batch), views)
         flat = tf.map_fn(
             one,
-            (examples, tf.reshape(seeds, [-1, 2])),
+            (tf.range(batch * views) // views, tf.reshape(seeds, [-1, 2])),
             fn_output_signature=spec,
         )
         return tf.nest.map_structure(
@@ -133,8 +132,7 @@ def _view_of_function(function):
     required = [
         p
         for p in parameters.values()
-        if p.kind is not p.VAR_POSITIONAL
-        and p.kind is not p.VAR_KEYWORD
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         and p.default is p.empty
         and p.name != "seed"
     ]
@@ -148,7 +146,7 @@ def _view_of_function(function):
         def view(image, seed):
             return function(image)
 
-    elif len(required) == 2:
+    elif len(required) == 2 and "seed" not in parameters:
 
         def view(image, seed):
             return function(image, seed)

@@ -1,0 +1,146 @@
+"""Mistakes are named before an example is read."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_mmel import data
+
+IMAGES = np.zeros((6, 8, 8, 3), "uint8")
+LABELS = np.arange(6)
+
+
+def dataset(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts or (IMAGES, LABELS))
+
+
+def group(source=None, augment=None, num_views=3, batch_size=2, **options):
+    return data.group_views(
+        dataset() if source is None else source,
+        augment or data.crop_and_flip(2),
+        num_views,
+        batch_size,
+        **{"seed": 0, **options},
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"num_views": 0}, ValueError, "`num_views` must be at least 1"),
+        ({"num_views": 2.5}, TypeError, "`num_views` must be an integer"),
+        ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1"),
+        ({"batch_size": 7}, ValueError, "there would be no batch"),
+        ({"seed": "a"}, TypeError, "`seed` must be an integer"),
+        ({"initial_epoch": -1}, ValueError, "`initial_epoch` must be at"),
+        ({"shuffle_buffer": 0}, ValueError, "`shuffle_buffer` must be at"),
+    ],
+)
+def test_counts(options, error, message):
+    with pytest.raises(error, match=message + ".*Received: "):
+        group(**options)
+
+
+def test_numpy_integers_count():
+    counts = {"num_views": np.int64(3), "batch_size": np.int32(2)}
+    assert len(list(group(seed=np.int64(-1), **counts))) == 3
+
+
+def test_two_epochs_to_begin_at():
+    counter = data.EpochCounter(3)
+    with pytest.raises(ValueError, match="`initial_epoch` must be left out"):
+        group(initial_epoch=2, epoch_counter=counter)
+    with pytest.raises(ValueError, match="`initial_epoch` must be at least 0"):
+        data.EpochCounter(-1)
+
+
+def of_spec(*spec):
+    return tf.data.Dataset.from_generator(list, output_signature=spec)
+
+
+LABEL = tf.TensorSpec([], tf.int32)
+IMAGE = tf.TensorSpec([8, 8, 3], tf.uint8)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ([1, 2], TypeError, "must be a tf.data.Dataset"),
+        (tf.data.Dataset.from_tensor_slices(IMAGES), ValueError, "must yield"),
+        (
+            tf.data.Dataset.from_tensor_slices({"image": IMAGES}),
+            ValueError,
+            "as_supervised=True",
+        ),
+        (dataset(IMAGES, LABELS, LABELS, LABELS), ValueError, "must yield"),
+        (dataset().take(0), ValueError, "must not be empty"),
+        (dataset(IMAGES, LABELS.astype(str)), TypeError, "`y` must be num"),
+        (dataset(LABELS.astype(str), LABELS), TypeError, "`x` must be num"),
+        (
+            dataset(IMAGES, LABELS, np.ones((6, 2))),
+            ValueError,
+            "`sample_weight` must be one number",
+        ),
+        (
+            of_spec(tf.TensorSpec([None, None, 3], tf.uint8), LABEL),
+            ValueError,
+            "`x` must have one known shape",
+        ),
+        (
+            of_spec(tf.RaggedTensorSpec([8, None, 3], tf.uint8, 1), LABEL),
+            ValueError,
+            "`x` must be dense",
+        ),
+        (
+            of_spec(IMAGE, tf.SparseTensorSpec([4], tf.int32)),
+            ValueError,
+            "`y` must be dense",
+        ),
+        (of_spec(IMAGE, LABEL), ValueError, "`shuffle_buffer` must be given"),
+        (dataset().batch(2), ValueError, "unbatch"),
+    ],
+)
+def test_datasets(source, error, message):
+    with pytest.raises(error, match=f"(?s){message}.*Received: "):
+        group(source)
+
+
+def test_empty_dataset_of_unknown_size():
+    groups = group(dataset().filter(lambda x, y: False), shuffle_buffer=6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="be empty"):
+        list(groups)
+
+
+def repeat(images, seeds):
+    return tf.repeat(images[:, None], seeds.shape[1], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("augment", "error", "message"),
+    [
+        (keras.layers.RandomFlip(), TypeError, r"`per_view\(layer\)`"),
+        ("flip", TypeError, "must be an augmentation"),
+        (lambda image: image, TypeError, "lift a function"),
+        (lambda x, seeds: x, ValueError, "Expected: .2, 2, 8, 8, 3."),
+        (lambda x, seeds: [repeat(x, seeds)], ValueError, "structure"),
+        (
+            lambda x, seeds: repeat(x, seeds)[:, :, 1:],
+            ValueError,
+            "of the shape of the original",
+        ),
+        (
+            lambda x, seeds: tf.cast(repeat(x, seeds), tf.int32),
+            ValueError,
+            "keep the dtype",
+        ),
+    ],
+)
+def test_augmentations(augment, error, message):
+    with pytest.raises(error, match=f"(?s){message}.*Received: "):
+        group(augment=augment)
+
+
+def test_postprocess_that_loses_the_views():
+    with pytest.raises(ValueError, match="`postprocess` must return views"):
+        group(postprocess=lambda views: views[:, 0])

@@ -1,0 +1,199 @@
+"""Layers and functions of one image, lifted to groups."""
+
+import random
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from keras_mmel import data
+
+IMAGES = np.random.default_rng(0).integers(1, 256, (4, 8, 8, 3), "uint8")
+
+
+def groups(augment, num_views=4, batch_size=2, images=IMAGES, **options):
+    source = tf.data.Dataset.from_tensor_slices((images, np.arange(4)))
+    options = {"seed": 0, **options}
+    return data.group_views(source, augment, num_views, batch_size, **options)
+
+
+def read(dataset):
+    """Return the views of one pass, (example, view, ...)."""
+    views = {}
+    for x, y in dataset:
+        views.update(zip(y.numpy(), x["views"].numpy(), strict=True))
+    return np.stack([views[label] for label in sorted(views)])
+
+
+def random_crop(size, padding, seed=None):
+    pad = layers.ZeroPadding2D(padding)
+    return layers.Pipeline([pad, layers.RandomCrop(size, size, seed=seed)])
+
+
+MAKERS = {
+    "flip": lambda seed: layers.RandomFlip(seed=seed),
+    "rotation": lambda seed: layers.RandomRotation(0.2, seed=seed),
+    "brightness": lambda seed: layers.RandomBrightness(0.3, seed=seed),
+    "erasing": lambda seed: layers.RandomErasing(1.0, seed=seed),
+    "pipeline": lambda seed: random_crop(8, 2, seed),
+    "sequential": lambda seed: keras.Sequential(
+        [layers.RandomFlip(seed=seed), layers.RandomTranslation(0.2, 0.2)]
+    ),
+    "noise": lambda seed: layers.GaussianNoise(0.5, seed=seed),
+    "jitter": lambda seed: layers.RandomColorJitter(
+        (0, 255), 0.3, 0.3, 0.3, 0.3, seed=seed
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_layers_draw_from_the_seed_of_the_view_alone(name):
+    first = groups(data.per_view(MAKERS[name](1)))
+    keras.utils.set_random_seed(77)
+    second = groups(
+        data.per_view(MAKERS[name](2)), batch_size=4, num_parallel_calls=1
+    )
+    epochs = [read(first) for _ in range(2)]
+    np.testing.assert_array_equal(epochs[0], read(second))
+    np.testing.assert_array_equal(epochs[1], read(second))
+    np.testing.assert_array_equal(epochs[0][:, 0], IMAGES)
+    assert epochs[0].dtype == np.float32
+    assert np.any(epochs[0][:, 1:] != epochs[1][:, 1:])
+    assert np.any(epochs[0][:, 1] != epochs[0][:, 2])
+
+
+def test_random_crop_draws_for_every_view():
+    # A batch would share one offset: keras-team/keras#16399.
+    images = np.repeat(IMAGES[:1], 4, axis=0)
+    views = read(groups(data.per_view(random_crop(8, 4)), 31, images=images))
+    distinct = {view.tobytes() for view in views[:, 1:].reshape(120, -1)}
+    # 120 draws of 81 offsets give 63 in the mean, with a deviation of 3.
+    assert 48 <= len(distinct) <= 78
+
+
+def test_flips_equal_numpy_and_are_one_half():
+    augment = data.per_view(layers.RandomFlip("horizontal"))
+    views = read(groups(augment, 101))[:, 1:]
+    flipped = 0
+    for image, group in zip(IMAGES, views, strict=True):
+        for view in group:
+            is_flipped = np.array_equal(view, image[:, ::-1])
+            assert is_flipped or np.array_equal(view, image)
+            flipped += is_flipped
+    assert abs(flipped - 200) < 5 * 10
+
+
+def test_the_layer_is_left_as_it_was():
+    layer = random_crop(8, 2, seed=3)
+    generator = layer.layers[1].generator
+    read(groups(data.per_view(layer)))
+    before = keras.ops.convert_to_numpy(generator.state)
+    layer(IMAGES)
+    assert keras.ops.convert_to_numpy(generator.state)[1] > before[1]
+
+
+def brighten(image, seed):
+    shift = tf.random.stateless_uniform([], seed, 0, 20, tf.int32)
+    return tf.cast(tf.minimum(tf.cast(image, tf.int32) + shift, 255), "uint8")
+
+
+def test_function_of_image_and_seed():
+    dataset = groups(data.per_view(brighten), 6)
+    views = read(dataset)
+    assert views.dtype == np.uint8
+    shifts = set()
+    for image, group in zip(IMAGES.astype(int), views, strict=True):
+        for view in group[1:]:
+            shift = np.max(view - image)
+            np.testing.assert_array_equal(view, np.minimum(image + shift, 255))
+            shifts.add(int(shift))
+    assert len(shifts) > 8
+    other = groups(data.per_view(brighten), 6, 4, num_parallel_calls=1)
+    np.testing.assert_array_equal(views, read(other))
+    assert np.any(views != read(dataset))
+
+
+def test_function_with_a_seed_of_that_name():
+    def augment(image, *, strength=3, seed=None):
+        assert strength == 3
+        return brighten(image, seed)
+
+    one, other = data.per_view(augment), data.per_view(brighten)
+    np.testing.assert_array_equal(read(groups(one)), read(groups(other)))
+
+
+def test_function_of_image_and_control_flow():
+    def invert_if_bright(image):
+        if tf.reduce_mean(tf.cast(image, tf.float32)) > 128:
+            return 255 - image
+        return image
+
+    views = read(groups(data.per_view(invert_if_bright)))
+    for image, group in zip(IMAGES, views, strict=True):
+        expected = 255 - image if image.mean() > 128 else image
+        np.testing.assert_array_equal(group[2], expected)
+
+
+def test_nests():
+    def augment(x, seed):
+        shift = tf.random.stateless_uniform([], seed)
+        return {"image": x["image"], "number": x["number"] + shift}
+
+    numbers = np.arange(4, dtype="float32")
+    x = {"image": IMAGES, "number": numbers}
+    source = tf.data.Dataset.from_tensor_slices((x, np.arange(4)))
+    dataset = data.group_views(source, data.per_view(augment), 3, 2, seed=0)
+    for batch, labels in dataset:
+        shift = batch["views"]["number"].numpy() - numbers[labels][:, None]
+        assert np.all(shift[:, 0] == 0)
+        assert len(np.unique(shift[:, 1:])) == 4
+
+
+def unseeded(image):
+    return tf.image.random_flip_left_right(image)
+
+
+def unseeded_in_a_loop(image):
+    for _ in tf.range(2):
+        image = image + tf.cast(tf.random.uniform([]) > 0.5, image.dtype)
+    return image
+
+
+def from_python(image):
+    return image[:, ::-1] if random.random() < 0.5 else image
+
+
+def from_numpy(image, seed):
+    return image + np.random.randint(0, 2)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (unseeded, "must draw its numbers from the seed"),
+        (unseeded_in_a_loop, "must draw its numbers from the seed"),
+        (from_python, "must not draw from Python's `random`"),
+        (from_numpy, "must not draw from Python's `random`"),
+        (layers.AugMix(), "must not draw from Python's `random`"),
+        (layers.RandomCrop(4, 4), "of the shape of the original"),
+    ],
+)
+def test_numbers_without_a_seed(source, message):
+    with pytest.raises(ValueError, match=f"{message}(.|\n)*Received: "):
+        groups(data.per_view(source))
+
+
+@pytest.mark.parametrize("layer", [layers.MixUp(), layers.CutMix()])
+def test_layers_that_mix_images(layer):
+    with pytest.raises(ValueError, match="mixes the images of a batch"):
+        data.per_view(layers.Pipeline([layer]))
+
+
+@pytest.mark.parametrize(
+    "source", [3, lambda: 0, lambda image, seed, more: image]
+)
+def test_neither_layer_nor_function(source):
+    with pytest.raises(TypeError, match="`layer_or_function` must"):
+        data.per_view(source)
