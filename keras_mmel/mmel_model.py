@@ -1,5 +1,6 @@
 """MMELModel: groups in, a training step out."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -349,15 +350,23 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             objective=keras.saving.serialize_keras_object(self._objective),
             soft_loss=keras.saving.serialize_keras_object(self._soft_loss),
         )
-        config.pop("dtype", None)
         return config
 
     @classmethod
     def from_config(cls, config: dict, custom_objects=None) -> "MMELModel":
         config = dict(config)
-        with keras.saving.custom_object_scope(custom_objects or {}):
-            for key in ("model", "objective", "soft_loss"):
+        # A scope hides those around it, such as the one of `load_model`.
+        scope = contextlib.nullcontext()
+        if custom_objects:
+            scope = keras.saving.custom_object_scope(custom_objects)
+        with scope:
+            for key in ("model", "objective", "soft_loss", "dtype"):
                 config[key] = keras.saving.deserialize_keras_object(config[key])
+        # Functional and Sequential models forget their policy in a file, and
+        # with it goes the scaling of the loss.
+        policy = config.pop("dtype")
+        if config["model"].dtype_policy != policy:
+            config["model"].dtype_policy = policy
         return cls(**config)
 
     def export(

@@ -49,18 +49,20 @@ def _checks(x, y):
                 ["The first view of a group is the original, never padding"],
             )
         )
-    first, *others = tf.nest.flatten(
-        (x["views"], x.get("mask"), groups.split_labels(y).teacher)
-    )
-    others = [other for other in others if other is not None]
+    label, teacher = groups.split_labels(y)
+    first, *others = _leaves((x["views"], x.get("mask"), teacher))
     if None in (first.shape[1], *(other.shape[1] for other in others)):
+        message = "Views, mask, teacher and labels must agree in their sizes"
+        sizes = [(other, 2) for other in others]
+        sizes += [(leaf, 1) for leaf in _leaves(label)]
         checks += [
             tf.debugging.assert_equal(
-                tf.shape(other)[:2],
-                tf.shape(first)[:2],
-                message="Views, mask and teacher must agree in (batch, "
-                "num_views)",
+                tf.shape(other)[:axes], tf.shape(first)[:axes], message=message
             )
-            for other in others
+            for other, axes in sizes
         ]
     return [check for check in checks if check is not None]
+
+
+def _leaves(nest):
+    return [leaf for leaf in tf.nest.flatten(nest) if leaf is not None]
