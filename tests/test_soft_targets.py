@@ -192,27 +192,52 @@ def test_only_a_stopped_target_is_a_constant():
 
 # --- teacher rows ------------------------------------------------------------
 
+# Two groups of three views.
+GROUPS = {"views": np.zeros((2, 3, 5), "float32")}
+
+
+def teacher_rows(teacher, units, **others):
+    return soft_targets.teacher_rows(
+        teacher, np.zeros((6, units)), "kind", {**GROUPS, **others}
+    )
+
 
 def test_teacher_predictions_become_rows_like_the_predictions():
     teacher = np.arange(12, dtype="float64").reshape(2, 3, 2)
-    rows = soft_targets.teacher_rows(teacher, np.zeros((6, 2)), "out")
+    rows = teacher_rows(teacher, 2)
     assert rows.dtype == "float32"
     np.testing.assert_array_equal(rows, teacher.reshape(6, 2))
-    flat = soft_targets.teacher_rows(
-        np.arange(6).reshape(2, 3), np.zeros((6, 1)), "out"
-    )
+    flat = teacher_rows(np.arange(6).reshape(2, 3), 1)
     np.testing.assert_array_equal(flat, np.arange(6)[:, None])
 
 
+def test_what_the_teacher_says_for_padding_is_replaced():
+    mask = np.array([[True, False, True], [True, True, False]])
+    teacher = np.float32([[1, np.nan, 3], [4, 5, np.inf]])
+    found = teacher_rows(teacher, 1, mask=mask)
+    np.testing.assert_array_equal(found[:, 0], [1, 1, 3, 4, 5, 4])
+
+
 @pytest.mark.parametrize(
-    "shape", [(2, 3), (2, 3, 4), (6, 2), (2, 3, 1, 2), (2,)]
+    "shape",
+    [
+        (2, 3),
+        (2, 3, 4),
+        (6, 2),
+        (2, 3, 1, 2),
+        (2,),
+        (2, 1, 2),
+        (2, 4, 2),
+        (1, 3, 2),
+        (3, 2, 2),
+    ],
 )
 def test_a_teacher_of_another_shape_is_refused(shape):
     with pytest.raises(
         ValueError,
         match=(
             r"Teacher predictions for kind must have shape \(batch, num_views, "
-            r"2\).*Received: teacher.shape=\("
+            r"2\), .*\(2, 3, 2\).*Received: teacher.shape=\("
         ),
     ):
-        soft_targets.teacher_rows(np.zeros(shape), np.zeros((6, 2)), "kind")
+        teacher_rows(np.zeros(shape), 2)

@@ -151,6 +151,10 @@ REFUSED = {
     "scalar_function": (gives_a_scalar, "'gives_a_scalar' " + ONE_PER_VIEW),
     "another_axis": (gives_one_row, "'gives_one_row' " + ONE_PER_VIEW),
     "wraps_reduced": (WrapsReduced(), "'wraps_reduced' " + ONE_PER_VIEW),
+    "depends_on_all_rows": (
+        losses.Circle(),
+        "one row depends on all rows.*one loss per view.*Received: loss=",
+    ),
     "overrides_call": (
         OverridesCall(name="own"),
         "'own' overrides `__call__`.*override `call.*Received: loss=",
