@@ -126,3 +126,47 @@ def test_view_losses_of_a_dataset_with_unknown_batch_size():
     # (1 - 0)^2, 3^2 | (2 - 1)^2, (-2)^2 | 0, 1.
     assert history["loss"][0] == pytest.approx((5 + 2.5 + 0.5) / 3)
     assert history["original_loss"][0] == pytest.approx(2 / 3)
+
+
+def steps_of_unknown_sizes(views, label, teacher):
+    """One soft step on a generator that tells no size but the last."""
+
+    def generate():
+        yield {"views": views}, {"label": label, "teacher": teacher}
+
+    unknown = tf.TensorSpec((None, None, 1), tf.float32)
+    data = tf.data.Dataset.from_generator(
+        generate,
+        output_signature=(
+            {"views": unknown},
+            {"label": tf.TensorSpec((None, 1)), "teacher": unknown},
+        ),
+    )
+    model = keras.Sequential(
+        [
+            keras.Input((1,)),
+            layers.Dense(1, use_bias=False, kernel_initializer="ones"),
+        ]
+    )
+    mmel = keras_mmel.MMELModel(model, "soft")
+    mmel.compile(keras.optimizers.SGD(0.1), "mse")
+    history = mmel.fit(data, shuffle=False, verbose=0).history
+    return float(model.get_weights()[0].item()), history["loss"][0]
+
+
+def test_sizes_that_only_the_step_knows():
+    views = np.float32([[[1], [3], [2]], [[2], [-1], [0]]])
+    label = np.float32([[0], [1]])
+    teacher = np.float32([[[1], [5], [2]], [[1], [7], [2.25]]])
+    expected = linear_step(
+        "soft", {"views": views}, {"label": label, "teacher": teacher}
+    )
+    found = steps_of_unknown_sizes(views, label, teacher)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for bad in (
+        (views, label, teacher[:, :1]),
+        (views, label, teacher[:, :2]),
+        (views, label[:1], teacher),
+    ):
+        with pytest.raises(Exception, match="must agree in their sizes"):
+            steps_of_unknown_sizes(*bad)

@@ -118,6 +118,28 @@ def test_a_group_of_one_view_trains_as_plain_fit(case):
     assert state_of(case.loss) == before
 
 
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "uniform",
+        keras_mmel.objectives.Hard(0.0),
+        keras_mmel.objectives.Hard(1e-6),
+        keras_mmel.objectives.Hard(np.inf),
+    ],
+    ids=str,
+)
+def test_one_view_is_the_same_for_every_objective(objective):
+    task = TASKS["class_prob"]
+    assert_same_step(
+        model_for(task),
+        features(),
+        task.label,
+        objective=objective,
+        loss="crossentropy",
+        run_eagerly=True,
+    )
+
+
 # --- what is refused ---------------------------------------------------------
 
 
