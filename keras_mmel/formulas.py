@@ -125,6 +125,27 @@ def expected_loss_and_weights(
     return _with_weights_as_gradient(value, weights, losses), weights
 
 
+def mean_and_weights(losses: Any, mask: Any = None) -> tuple[Any, Any]:
+    """`expected_loss_and_weights` at `lambda_p=inf`, in a few operations.
+
+    Args:
+        losses: Shape `(batch, num_views)`.
+        mask: Optional, bool of shape `(batch, num_views)`.
+
+    Returns:
+        The mean over the real views of each group, `(batch,)`, and their equal
+        weights, `(batch, num_views)`.
+    """
+    losses, real = _real_losses(losses, mask)
+    count = _count(losses, real)
+    value = ops.squeeze(_total(losses) / count, axis=1)
+    # NaN weights where the mean is not finite, as at any other lambda.
+    weights = ops.where(ops.isfinite(value), 1.0, math.nan)[:, None] / count
+    if real is None:
+        return value, ops.broadcast_to(weights, ops.shape(losses))
+    return value, ops.where(real, weights, 0.0)
+
+
 def effective_views(weights: Any) -> Any:
     r"""Number of views that count: $\exp(-\sum_j w_j \log w_j)$.
 

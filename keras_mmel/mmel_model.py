@@ -241,11 +241,11 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 loss = replicas.divide(loss, size)
             return sum(additional, start=loss)
 
-        size, share = replicas.size_and_share(groups.batch_size(x))
+        original, size = replicas.for_tracking(
+            view_losses.logged(reduce(found.original)), groups.batch_size(x)
+        )
         self.view_statistics.update_state(
-            view_losses.logged(reduce(found.original)) * share,
-            objectives.effective_views(weights),
-            size,
+            original, objectives.effective_views(weights), size
         )
         if isinstance(y_pred, (dict, list, tuple)):
             # For the log of each output's loss.

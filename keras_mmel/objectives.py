@@ -17,6 +17,7 @@ from keras_mmel.formulas import effective_views
 from keras_mmel.formulas import expected_loss_and_weights
 from keras_mmel.formulas import is_number
 from keras_mmel.formulas import maximal_expected_loss
+from keras_mmel.formulas import mean_and_weights
 from keras_mmel.formulas import view_weights
 
 __all__ = [
@@ -195,7 +196,7 @@ class Uniform(Objective):
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
-        return expected_loss_and_weights(losses, math.inf, mask)
+        return mean_and_weights(losses, mask)
 
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}

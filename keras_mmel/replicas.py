@@ -46,22 +46,23 @@ def divide(numerator: Any, size: Any) -> Any:
     return ops.divide_no_nan(numerator, total(size))
 
 
-def size_and_share(size: Any) -> tuple[Any, Any]:
-    """Size of a replica's batch, and by what to multiply a sum over replicas.
+def for_tracking(value: Any, size: Any) -> tuple[Any, Any]:
+    """A number that is summed over replicas, as one to be averaged over them.
 
-    A mean over replicas, weighted by the sizes of their batches, then gives
-    the number of the whole batch.
+    The mean over replicas, weighted by the sizes of their batches, is then the
+    number of the whole batch.
 
     Args:
+        value: This replica's part of the number.
         size: Examples of the batch on this replica.
 
     Returns:
-        The size as float32, and the size of the whole batch divided by it.
+        The value to track, and the size as float32.
     """
     size = ops.cast(size, "float32")
     if count() == 1:
-        return size, 1.0
-    return size, ops.divide_no_nan(total(size), size)
+        return value, size
+    return value * ops.divide_no_nan(total(size), size), size
 
 
 def check_batch(size: Any) -> None:

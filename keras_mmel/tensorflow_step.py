@@ -34,8 +34,10 @@ def train_step(model: keras.Model, data: Any) -> dict:
     gradients = tape.gradient(scaled, trainable)
     model.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
     tracker = next(m for m in model.metrics if m.name == "loss")
-    size, share = replicas.size_and_share(groups.batch_size(x))
-    tracker.update_state(view_losses.logged(loss) * share, sample_weight=size)
+    value, size = replicas.for_tracking(
+        view_losses.logged(loss), groups.batch_size(x)
+    )
+    tracker.update_state(value, sample_weight=size)
     return model.compute_metrics(x, y, y_pred, sample_weight)
 
 
@@ -50,8 +52,10 @@ def _checks(x, y):
             )
         )
     label, teacher = groups.split_labels(y)
-    first, *others = _leaves((x["views"], x.get("mask"), teacher))
-    if None in (first.shape[1], *(other.shape[1] for other in others)):
+    leaves = _leaves((x["views"], x.get("mask"), teacher))
+    first, *others = leaves
+    # Too few axes are for the checks that know what each tensor is.
+    if any(t.shape.rank is None or None in t.shape[1:2] for t in leaves):
         message = "Views, mask, teacher and labels must agree in their sizes"
         sizes = [(other, 2) for other in others]
         sizes += [(leaf, 1) for leaf in _leaves(label)]
