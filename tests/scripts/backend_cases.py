@@ -24,6 +24,7 @@ class Case:
         optimizer: Makes the optimizer.
         lambdas: `lambda_p` of every epoch.
         compile: Further arguments of `compile`.
+        resumed: Whether to save and load it and train on.
     """
 
     objective: object = "hard"
@@ -35,6 +36,7 @@ class Case:
     optimizer: object = None
     lambdas: tuple = ()
     compile: dict = dataclasses.field(default_factory=dict)
+    resumed: bool = False
 
 
 def mlp(*between, units=CLASSES, **options):
@@ -84,15 +86,15 @@ CASES = {
     "soft_through": Case(SOFT),
     "uniform": Case("uniform"),
     "hard_everything": Case("hard", **EVERYTHING),
-    "soft_everything": Case("soft", **EVERYTHING),
+    "soft_everything": Case("soft", resumed=True, **EVERYTHING),
     "teacher": Case(teacher=True),
     "mask": Case(mask=True),
     "sample_weight": Case(sample_weight=True),
     "regression": Case(
         "soft", model=values, regression=True, teacher=True, mask=True
     ),
-    "batch_norm": Case(model=batch_norm, optimizer=adamw),
-    "lambda_p": Case(lambdas=(2.0, 0.1, float("inf"))),
+    "batch_norm": Case(model=batch_norm, optimizer=adamw, resumed=True),
+    "lambda_p": Case(lambdas=(2.0, 0.1, float("inf")), resumed=True),
     "run_eagerly": Case(mask=True, compile={"run_eagerly": True}),
     "steps_per_execution": Case(compile={"steps_per_execution": 2}),
 }

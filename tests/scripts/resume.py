@@ -7,6 +7,7 @@ but `keras` and `keras_mmel`, user_objects/*.keras the module of that name too.
 import importlib
 import pathlib
 import sys
+import traceback
 import warnings
 
 import keras
@@ -28,7 +29,7 @@ def load_plain(folder):
 
 
 def go_on(path):
-    """Loads one wrapper, trains, and writes all of its state."""
+    """Loads one wrapper, trains, and gives all of its state."""
     from scripts.state import state
 
     mmel = keras.models.load_model(path)
@@ -41,20 +42,26 @@ def go_on(path):
     history = mmel.fit(
         {"views": views}, y, batch_size=4, epochs=2, shuffle=False, verbose=0
     )
-    found = state(mmel, history, views[:, 0])
-    np.savez(path.with_suffix(".out.npz"), **found)
+    return state(mmel, history, views[:, 0])
+
+
+def go_on_with_all(folder):
+    for path in sorted(folder.glob("*.keras")):
+        try:
+            found = go_on(path)
+        except Exception:
+            found = {"error": traceback.format_exc()}
+        np.savez(path.with_suffix(".out.npz"), **found)
 
 
 def main(folder):
     load_plain(folder)
     importlib.import_module("keras_mmel")
-    for path in sorted((folder / "keras_only").glob("*.keras")):
-        go_on(path)
+    go_on_with_all(folder / "keras_only")
     if "scripts.user_objects" in sys.modules:
         raise RuntimeError("scripts.user_objects was imported")
     importlib.import_module("scripts.user_objects")
-    for path in sorted((folder / "user_objects").glob("*.keras")):
-        go_on(path)
+    go_on_with_all(folder / "user_objects")
 
 
 if __name__ == "__main__":

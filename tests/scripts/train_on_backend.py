@@ -72,7 +72,8 @@ def train(case):
     found["predict"] = mmel.predict(plain, batch_size=4, verbose=0)
     for i, value in enumerate(mmel.model.get_weights()):
         found[f"weight/{i}"] = value
-    found["resumes"] = resumes(mmel, x, y, weight)
+    if case.resumed:
+        found["resumes"] = resumes(mmel, x, y, weight)
     return found
 
 
