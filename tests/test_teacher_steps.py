@@ -154,6 +154,8 @@ def steps_of_unknown_sizes(views, label, teacher):
     return float(model.get_weights()[0].item()), history["loss"][0]
 
 
+# Keras says so of every generator whose length it does not know.
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_sizes_that_only_the_step_knows():
     views = np.float32([[[1], [3], [2]], [[2], [-1], [0]]])
     label = np.float32([[0], [1]])
