@@ -102,9 +102,9 @@ CASES = {
         ),
         50,
     ),
-    "group_views_per_view": (grouped(data.per_view(layers())), 2),
-    "tf_image": (mapped(by_tf_image), 10),
-    "keras_layers": (mapped(by_keras(layers())), 4),
+    "group_views_per_view": (grouped(data.per_view(layers())), 20),
+    "tf_image": (mapped(by_tf_image), 50),
+    "keras_layers": (mapped(by_keras(layers())), 20),
 }
 REFERENCE = "group_views"
 

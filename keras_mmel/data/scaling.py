@@ -53,7 +53,26 @@ def standardize(
     offset = (mean / std).astype("float32")
 
     def apply(images):
-        images = tf.cast(images, tf.float32) * factor - offset
-        return tf.cast(images, dtype)
+        images = tf.convert_to_tensor(images)
+        rows, row_factor, row_offset = images, factor, offset
+        if factor.ndim or offset.ndim:
+            rows, width = _as_rows(images)
+            row_factor, row_offset = (
+                np.tile(np.broadcast_to(v, images.shape[-1:]), width)
+                for v in (factor, offset)
+            )
+        result = tf.cast(rows, tf.float32) * row_factor - row_offset
+        result = tf.reshape(tf.cast(result, dtype), tf.shape(images))
+        return tf.ensure_shape(result, images.shape)
 
     return apply
+
+
+def _as_rows(images):
+    """Return (rows, width * channels) and width: broadcasting is slow if short.
+
+    Where the width is not known, or there is none, width is 1.
+    """
+    width = images.shape[-2] if images.shape.rank > 1 else None
+    width = width or 1
+    return tf.reshape(images, [-1, width * images.shape[-1]]), width

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_mmel import data
 
@@ -20,6 +21,22 @@ def test_images_in_the_unit_range():
     result = data.standardize(0.5, 2.0, scale=1.0, dtype="float16")(images)
     assert result.dtype == "float16"
     np.testing.assert_allclose(result, (images - 0.5) / 2, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 3), (None, 3), (2, None, 3)])
+def test_channels_of_any_shape(shape):
+    mean, std = np.array([0.1, 0.5, 0.9]), np.array([0.05, 0.2, 1.0])
+    apply = tf.function(
+        data.standardize(mean, std),
+        input_signature=[tf.TensorSpec(shape, tf.uint8)],
+    )
+    images = np.arange(3 * 10, dtype="uint8").reshape(2, 5, 3)
+    images = images if len(shape) == 3 else images[0]
+    images = images if len(shape) > 1 else images[0]
+    result = apply(images)
+    assert result.shape == images.shape
+    expected = (images / 255.0 - mean) / std
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
