@@ -177,6 +177,17 @@ def check_lambda_p(lambda_p: Any) -> None:
         )
 
 
+def check_losses(losses: Any) -> Any:
+    """`losses` as a float32 tensor; ValueError unless it is a matrix."""
+    losses = ops.cast(ops.convert_to_tensor(losses), "float32")
+    if len(losses.shape) != 2:
+        raise ValueError(
+            "`losses` must have shape (batch, num_views). "
+            f"Received: losses.shape={tuple(losses.shape)}"
+        )
+    return losses
+
+
 def check_mask(mask: Any, losses: Any) -> Any:
     """`mask` as a bool tensor; ValueError unless its shape is the losses'."""
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
@@ -199,12 +210,7 @@ def is_number(value: Any) -> bool:
 
 def _real_losses(losses, mask):
     """Float32 losses with 0 in place of padding, and the bool mask or None."""
-    losses = ops.cast(ops.convert_to_tensor(losses), "float32")
-    if len(losses.shape) != 2:
-        raise ValueError(
-            "`losses` must have shape (batch, num_views). "
-            f"Received: losses.shape={tuple(losses.shape)}"
-        )
+    losses = check_losses(losses)
     if mask is None:
         return losses, None
     mask = check_mask(mask, losses)

@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from keras_mmel.formulas import check_lambda_p
+from keras_mmel.formulas import check_losses
 from keras_mmel.formulas import check_mask
 from keras_mmel.formulas import effective_views
 from keras_mmel.formulas import expected_loss_and_weights
@@ -235,12 +236,7 @@ def get(identifier: Any) -> Objective:
 
 
 def _split_original(losses, mask):
-    losses = ops.cast(ops.convert_to_tensor(losses), "float32")
-    if len(losses.shape) != 2:
-        raise ValueError(
-            "`losses` must have shape (batch, num_views). "
-            f"Received: losses.shape={tuple(losses.shape)}"
-        )
+    losses = check_losses(losses)
     if losses.shape[1] == 1:
         raise ValueError(
             "The soft objective compares augmented views with the original "
