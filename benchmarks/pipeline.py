@@ -17,7 +17,7 @@ at the same place. Prints microseconds of CPU time per view, and the median
 ratio to `group_views` with its quartiles; writes both to
 results/benchmarks/pipeline.json.
 
-About 5 minutes on two cores. CPU time counts all threads, so that the ratios
+About 3 minutes on two cores. CPU time counts all threads, so that the ratios
 hold on a machine that does other work as well.
 """
 
