@@ -111,10 +111,7 @@ def check_finite(losses: Any, mask: Any = None) -> None:
         losses: View losses `(batch, num_views)`, with values.
         mask: None or bool `(batch, num_views)`, `False` for padding.
     """
-    if isinstance(losses, keras.KerasTensor) or (
-        # JAX traces the step also when it is told to run eagerly.
-        keras.backend.backend() == "jax"
-    ):
+    if not _has_values(losses):
         return
     values = to_numpy(losses)
     bad = ~np.isfinite(values)
@@ -144,6 +141,18 @@ def to_numpy(tensor: Any) -> np.ndarray:
     if keras.backend.backend() == "tensorflow":
         return np.asarray(tensor)
     return ops.convert_to_numpy(ops.stop_gradient(tensor))
+
+
+def _has_values(tensor):
+    """Whether the step runs now; Keras also traces it when told not to."""
+    backend = keras.backend.backend()
+    if isinstance(tensor, keras.KerasTensor) or backend == "jax":
+        return False
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return not tf.is_symbolic_tensor(tensor)
+    return True
 
 
 def _check_equal(first, second):

@@ -138,9 +138,10 @@ def mean_and_weights(losses: Any, mask: Any = None) -> tuple[Any, Any]:
     """
     losses, real = _real_losses(losses, mask)
     count = _count(losses, real)
-    value = ops.squeeze(_total(losses) / count, axis=1)
-    # NaN weights where the mean is not finite, as at any other lambda.
-    weights = ops.where(ops.isfinite(value), 1.0, math.nan)[:, None] / count
+    value = _total(losses) / count
+    # NaN where the mean is not finite, as at any other lambda.
+    seen = ops.where(ops.isfinite(value), 0.0, math.nan)
+    value, weights = ops.squeeze(value + seen, axis=1), (1.0 + seen) / count
     if real is None:
         return value, ops.broadcast_to(weights, ops.shape(losses))
     return value, ops.where(real, weights, 0.0)

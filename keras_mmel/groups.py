@@ -67,7 +67,7 @@ def check_groups(x: Any) -> None:
                 'views and mark the missing ones in "mask". '
                 f"Received: x={_describe(x)}"
             )
-        if (_rank(leaf) or 0) < 2:
+        if (rank(leaf) or 0) < 2:
             raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
     sizes = {leaf.shape[1] for leaf in leaves} - {None}
     if len(sizes) > 1 or 0 in sizes:
@@ -77,7 +77,7 @@ def check_groups(x: Any) -> None:
         )
     mask = x.get("mask")
     if mask is not None:
-        known = sizes | ({mask.shape[1]} - {None} if _rank(mask) == 2 else {0})
+        known = sizes | ({mask.shape[1]} - {None} if rank(mask) == 2 else {0})
         if len(known) > 1 or 0 in known:
             raise ValueError(
                 '"mask" must have shape (batch, num_views). '
@@ -189,7 +189,7 @@ def original_rows(values: Any, views: Any) -> Any:
     return keras.tree.map_structure(pick, values)
 
 
-def _rank(leaf):
+def rank(leaf: Any) -> int | None:
     """Number of axes, or None for a TensorFlow tensor of unknown rank."""
     shape = leaf.shape
     return shape.rank if hasattr(shape, "rank") else len(shape)
@@ -204,7 +204,7 @@ def _describe(x):
             return type(leaf).__name__
         name = type(leaf).__name__
         prefix = name if name in ("RaggedTensor", "SparseTensor") else ""
-        if _rank(leaf) is None:
+        if rank(leaf) is None:
             return "unknown shape"
         return f"{prefix}{tuple(shape)}"
 

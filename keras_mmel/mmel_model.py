@@ -180,9 +180,9 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         self.built = True
 
     def call(self, inputs, training=None):
-        # `training` reaches the wrapped model through Keras's call context.
+        given = {"training": training} if self._call_has_training_arg else {}
         if not groups.is_group(inputs):
-            return self.model(inputs)
+            return self.model(inputs, **given)
         if self.takes_plain:
             raise ValueError(
                 "`evaluate`, `predict` and `validation_data` take plain "
@@ -190,7 +190,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 'Received: x with the key "views"'
             )
         groups.check_groups(inputs)
-        return self.model(groups.flatten_views(inputs))
+        return self.model(groups.flatten_views(inputs), **given)
 
     # Training
 

@@ -55,7 +55,7 @@ def _checks(x, y):
     leaves = _leaves((x["views"], x.get("mask"), teacher))
     first, *others = leaves
     # Too few axes are for the checks that know what each tensor is.
-    if any(t.shape.rank is None or None in t.shape[1:2] for t in leaves):
+    if any(groups.rank(t) is None or None in t.shape[1:2] for t in leaves):
         message = "Views, mask, teacher and labels must agree in their sizes"
         sizes = [(other, 2) for other in others]
         sizes += [(leaf, 1) for leaf in _leaves(label)]
