@@ -18,15 +18,15 @@ from keras_mmel import objectives
 HARD_AND_SOFT = pytest.mark.parametrize("objective", ["hard", "soft"])
 
 
-@HARD_AND_SOFT
 @pytest.mark.parametrize(
-    "settings",
+    ("objective", "settings"),
     [
-        {"run_eagerly": True},
-        {"jit_compile": True},
-        {"jit_compile": False},
-        {"steps_per_execution": 3},
-        {"steps_per_execution": 3, "jit_compile": True},
+        ("hard", {"run_eagerly": True}),
+        ("soft", {"run_eagerly": True}),
+        ("hard", {"steps_per_execution": 3}),
+        ("soft", {"steps_per_execution": 3}),
+        ("hard", {"jit_compile": True}),
+        ("soft", {"jit_compile": True, "steps_per_execution": 3}),
     ],
     ids=str,
 )
