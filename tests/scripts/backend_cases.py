@@ -25,6 +25,7 @@ class Case:
         lambdas: `lambda_p` of every epoch.
         compile: Further arguments of `compile`.
         resumed: Whether to save and load it and train on.
+        backends: Where Keras can do it.
     """
 
     objective: object = "hard"
@@ -37,6 +38,7 @@ class Case:
     lambdas: tuple = ()
     compile: dict = dataclasses.field(default_factory=dict)
     resumed: bool = False
+    backends: tuple = ("tensorflow", "jax", "torch")
 
 
 def mlp(*between, units=CLASSES, **options):
@@ -59,6 +61,25 @@ def regularized():
 
 def batch_norm():
     return mlp(layers.BatchNormalization(momentum=0.5))
+
+
+class WithoutTraining(keras.Model):
+    """A model whose `call` does not take `training`."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = layers.Dense(6, activation="tanh")
+        self.norm = layers.BatchNormalization(momentum=0.5)
+        self.head = layers.Dense(CLASSES)
+
+    def call(self, inputs):
+        return self.head(self.norm(self.hidden(inputs)))
+
+
+def without_training():
+    model = WithoutTraining()
+    model(np.zeros((1, FEATURES), "float32"))
+    return model
 
 
 def values():
@@ -94,9 +115,12 @@ CASES = {
         "soft", model=values, regression=True, teacher=True, mask=True
     ),
     "batch_norm": Case(model=batch_norm, optimizer=adamw, resumed=True),
+    "without_training": Case("soft", model=without_training),
     "lambda_p": Case(lambdas=(2.0, 0.1, float("inf")), resumed=True),
     "run_eagerly": Case(mask=True, compile={"run_eagerly": True}),
-    "steps_per_execution": Case(compile={"steps_per_execution": 2}),
+    "steps_per_execution": Case(
+        compile={"steps_per_execution": 2}, backends=("tensorflow", "jax")
+    ),
 }
 
 

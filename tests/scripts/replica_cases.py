@@ -77,11 +77,8 @@ UNEVEN = {
     ),
 }
 EVEN = {
-    "sample_weight": Case(sample_weight=True),
     "regularizers": Case(model="regularized"),
     "add_loss": Case(model="with_add_loss"),
-    "mask": Case(mask=True),
-    "teacher": Case(teacher=True),
     "adamw": Case(examples=16, epochs=2, optimizer="adamw"),
     "synchronized_batch_norm": Case(
         model="batch_norm", examples=16, evaluate=8
@@ -92,7 +89,6 @@ EVEN = {
     "mixed_float16": Case(model="half", examples=16),
 }
 for _name in OBJECTIVES:
-    EVEN[f"{_name}_plain"] = Case(_name, replicas=(1, 2, 4))
     EVEN[f"{_name}_everything"] = Case(_name, **EVERYTHING)
     UNEVEN[f"{_name}_uneven_first"] = Case(
         _name, examples=7, sample_weight=True, mask=True, replicas=(2, 4)
