@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_mmel import groups
 from keras_mmel import soft_targets
 from keras_mmel import view_losses
 
@@ -31,6 +32,13 @@ def check_labels(label: Any, x: Any) -> None:
     batch = keras.tree.flatten(x["views"])[0].shape[0]
     check_numbers(label)
     for leaf in keras.tree.flatten(label):
+        if groups.rank(leaf) is None:
+            # Keras relaxes the rank where one call of `fit` has another.
+            raise ValueError(
+                "Labels must have one shape (batch, ...) in all calls of "
+                "`fit`: one label for each example, shared by its views. "
+                "Received: labels of unknown rank"
+            )
         rows = leaf.shape[0] if len(leaf.shape) else 0
         if None not in (rows, batch) and rows != batch:
             raise ValueError(

@@ -22,6 +22,15 @@ class GroupFit(keras.Model):
         x = given.get("x")
         batch_checks.check_sample_weight(given.get("sample_weight"))
         batch_checks.check_numbers(given.get("y"))
+        if (
+            given.get("class_weight")
+            and groups.split_labels(given.get("y")).teacher is not None
+        ):
+            raise ValueError(
+                "`class_weight` cannot be used with teacher predictions. Give "
+                "each example its weight with `sample_weight`. "
+                f"Received: class_weight={given['class_weight']!r}"
+            )
         _check_not_empty(x)
         _check_validation(given)
         strategy = getattr(self, "_distribute_strategy", None)

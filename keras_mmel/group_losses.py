@@ -124,6 +124,8 @@ def _rows(output, objective, x):
     twin = soft_targets.twin_for(output, soft_loss)
     if teacher is not None:
         teacher = soft_targets.teacher_rows(teacher, prediction, output.name, x)
+        if twin.kind in ("categorical", "binary"):
+            teacher = soft_targets.check_probabilities(teacher)
     target = teacher
     if objective.soft_targets:
         target = soft_targets.soft_target(

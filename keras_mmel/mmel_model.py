@@ -147,9 +147,15 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
     def objective(self) -> objectives.Objective:
         if self._lambda_p is None:
             return self._objective
-        config = self._objective.get_config()
-        return self._objective.from_config(
-            {**config, "lambda_p": self.lambda_p}
+        config = {**self._objective.get_config(), "lambda_p": self.lambda_p}
+        return self._objective.from_config(config)
+
+    @objective.setter
+    def objective(self, value):
+        raise AttributeError(
+            "The objective is chosen once. Make a new "
+            "`MMELModel(mmel.model, objective)`, which trains the same model. "
+            f"Received: objective={value!r}"
         )
 
     @property
@@ -261,8 +267,9 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if groups.is_group(x):
-            if isinstance(keras.tree.flatten(y_pred)[0], keras.KerasTensor):
-                # Keras builds the metrics before the loss sees the labels.
+            compiled = self._compile_metrics
+            if compiled is not None and not compiled.built:
+                # Keras may build the metrics before the loss sees the labels.
                 self._group_losses(x, y, y_pred)
             y = groups.split_labels(y).label
             y_pred = groups.original_rows(y_pred, groups.num_views(x))
@@ -287,9 +294,8 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             y: Its labels, as for `fit`.
 
         Returns:
-            Float32 array `(batch, num_views)`: the derivative of each group's
-            loss by each view loss (equation 6). Rows sum to 1; padding has
-            weight 0, and so has the original under the soft objective.
+            Float32 array `(batch, num_views)` (equation 6). Rows sum to 1;
+            padding has weight 0, and so has the original if soft.
 
         Raises:
             ValueError: If the model is not compiled or `x` has no views.
@@ -347,7 +353,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         model.pop("compile_config", None)
         config.update(
             model=model,
-            objective=keras.saving.serialize_keras_object(self._objective),
+            objective=keras.saving.serialize_keras_object(self.objective),
             soft_loss=keras.saving.serialize_keras_object(self._soft_loss),
         )
         return config

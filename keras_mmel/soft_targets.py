@@ -195,6 +195,35 @@ def teacher_rows(teacher: Any, prediction: Any, name: str, x: Any) -> Any:
     return ops.reshape(rows, ops.shape(prediction))
 
 
+def check_probabilities(teacher: Any) -> Any:
+    """The teacher's predictions, or an error when the step runs.
+
+    Logits given for probabilities would train, on nonsense. Only TensorFlow
+    can tell, and not under XLA.
+
+    Args:
+        teacher: From `teacher_rows`, for a crossentropy.
+
+    Returns:
+        The same tensor.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return teacher
+    import tensorflow as tf
+
+    # Room for the rounding of half precision.
+    fits = tf.reduce_all((teacher >= 0.0) & (teacher <= 1.001))
+    message = (
+        "Teacher predictions must be probabilities, from 0 to 1, for a "
+        "crossentropy, also where the model gives logits. Received: smallest "
+        "and largest"
+    )
+    extremes = [tf.reduce_min(teacher), tf.reduce_max(teacher)]
+    check = tf.debugging.Assert(fits, [message, *extremes])
+    with tf.control_dependencies([] if check is None else [check]):
+        return tf.identity(teacher)
+
+
 def soft_target(
     twin: SoftTwin,
     prediction: Any,

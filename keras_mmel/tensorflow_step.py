@@ -1,5 +1,6 @@
 """The training step on TensorFlow, also within a replica of a strategy."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -31,8 +32,13 @@ def train_step(model: keras.Model, data: Any) -> dict:
         loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
         scaled = model.optimizer.scale_loss(loss)
     trainable = model.trainable_weights
-    gradients = tape.gradient(scaled, trainable)
-    model.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
+    if trainable:
+        gradients = tape.gradient(scaled, trainable)
+        model.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
+    else:
+        warnings.warn(
+            "The model does not have any trainable weights.", stacklevel=2
+        )
     tracker = next(m for m in model.metrics if m.name == "loss")
     value, size = replicas.for_tracking(
         view_losses.logged(loss), groups.batch_size(x)

@@ -80,14 +80,13 @@ def rows(
         ValueError: If the loss gives a scalar for the whole batch.
     """
     mask = getattr(prediction, "_keras_mask", None)
-    with keras.name_scope(loss.name):
-        label, prediction = keras.tree.map_structure(
-            lambda value: ops.convert_to_tensor(value, dtype=loss.dtype),
-            (label, prediction),
-        )
-        values = ops.convert_to_tensor(loss.call(label, prediction))
-        own_mask = getattr(values, "_keras_mask", None)
-        values = ops.cast(values, "float32")
+    label, prediction = keras.tree.map_structure(
+        lambda value: ops.convert_to_tensor(value, dtype=loss.dtype),
+        (label, prediction),
+    )
+    values = ops.convert_to_tensor(loss.call(label, prediction))
+    own_mask = getattr(values, "_keras_mask", None)
+    values = ops.cast(values, "float32")
     _check_rows(loss, values, prediction)
     masks = [ops.cast(m, "bool") for m in (mask, own_mask) if m is not None]
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")

@@ -48,7 +48,7 @@ def check_elements(dataset) -> None:
         raise TypeError(
             "`dataset` must be a tf.data.Dataset of single examples; arrays "
             "become one by tf.data.Dataset.from_tensor_slices((x, y)). "
-            f"Received: dataset={dataset!r}"
+            f"Received: dataset of type {type(dataset).__name__}"
         )
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) not in (2, 3):
@@ -138,7 +138,8 @@ def check_views(original, views, num_views: int) -> None:
             raise ValueError(
                 "`augment` must map images (batch, ...) and seeds "
                 "(batch, views, 2) to views (batch, views, ...) of the shape "
-                "of the original, which is a view as well. To lift a layer or "
+                "of the original, which is a view as well: bring the images "
+                "to their final size before, in `dataset`. To lift a layer or "
                 "a function of one image, use `per_view`. "
                 f"Expected: {expected}. Received: {many.shape}"
             )

@@ -154,7 +154,8 @@ def _check_images(shape, padding):
     if shape.rank != 4:
         raise ValueError(
             "`crop_and_flip` must get single images (height, width, channels); "
-            "unbatch a dataset of batches first. "
+            "unbatch a dataset of batches first, or give gray images a "
+            "channel, image[..., None]. "
             f"Received: images of shape {tuple(shape[1:])}"
         )
     if padding >= min(shape[1:3]):

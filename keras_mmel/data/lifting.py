@@ -37,7 +37,9 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
               once and the same for all views.
 
             The result must have the shape of the image and either its dtype
-            or, from integers, a float dtype and the same range of values.
+            or, from integers, a float dtype and the same range of values: the
+            original stays as it is, so scale images before, in the dataset,
+            or after, in `postprocess` or the model.
 
     Returns:
         An augmentation for `group_views`.
