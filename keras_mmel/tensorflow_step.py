@@ -24,7 +24,7 @@ def train_step(model: keras.Model, data: Any) -> dict:
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
     groups.check_groups(x)
     replicas.check_batch(groups.batch_size(x))
-    with tf.control_dependencies(_checks(x, y)):
+    with tf.control_dependencies(_checks(x, y, model._objective.soft_targets)):
         x = tf.nest.map_structure(tf.identity, x)
     with tf.GradientTape() as tape:
         training = {"training": True} if model._call_has_training_arg else {}
@@ -47,7 +47,7 @@ def train_step(model: keras.Model, data: Any) -> dict:
     return model.compute_metrics(x, y, y_pred, sample_weight)
 
 
-def _checks(x, y):
+def _checks(x, y, is_soft):
     """What can only be seen when the step runs, before it changes a weight."""
     checks = []
     if x.get("mask") is not None:
@@ -71,6 +71,15 @@ def _checks(x, y):
             )
             for other, axes in sizes
         ]
+    views = groups.num_views(x)
+    if is_soft and not isinstance(views, int):
+        checks.append(
+            tf.debugging.assert_greater(
+                views,
+                1,
+                message="The soft objective needs groups of at least 2 views",
+            )
+        )
     return [check for check in checks if check is not None]
 
 
