@@ -65,13 +65,16 @@ def for_tracking(value: Any, size: Any) -> tuple[Any, Any]:
     return value * ops.divide_no_nan(total(size), size), size
 
 
-def check_batch(size: Any) -> None:
-    """Fails at run time where a replica has no example of the batch."""
+def check_batch(size: Any) -> Any:
+    """Operation that fails where a replica has no example of the batch.
+
+    None where the check is made at once, or not needed.
+    """
     if count() == 1:
-        return
+        return None
     import tensorflow as tf
 
-    tf.debugging.assert_positive(
+    return tf.debugging.assert_positive(
         size,
         message=(
             f"A replica got no example of a batch. {_SPLIT} Batch with "

@@ -23,7 +23,6 @@ def train_step(model: keras.Model, data: Any) -> dict:
     """
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
     groups.check_groups(x)
-    replicas.check_batch(groups.batch_size(x))
     with tf.control_dependencies(_checks(x, y, model._objective.soft_targets)):
         x = tf.nest.map_structure(tf.identity, x)
     with tf.GradientTape() as tape:
@@ -49,7 +48,7 @@ def train_step(model: keras.Model, data: Any) -> dict:
 
 def _checks(x, y, is_soft):
     """What can only be seen when the step runs, before it changes a weight."""
-    checks = []
+    checks = [replicas.check_batch(groups.batch_size(x))]
     if x.get("mask") is not None:
         checks.append(
             tf.debugging.Assert(

@@ -84,7 +84,7 @@ def test_files_are_short(folder):
 
 
 def test_ci_runs_the_test_command_of_the_readme():
-    (command,) = [c for c in commands(README) if c.endswith("/pytest")]
+    (command,) = [c for c in commands(README) if "/pytest" in c]
     parts = command.split(" && ")
     assert len(parts) == 3
     lines = (ROOT / ".ci/run").read_text().splitlines()
