@@ -12,14 +12,18 @@ from numpy.testing import assert_allclose
 from reference import Reference
 from scripts import replica_models
 from scripts.child import Child
+from scripts.child import selected
 from scripts.replica_cases import CASES
 from scripts.replica_cases import EVEN
 from scripts.replica_cases import OBJECTIVES
 from scripts.replica_cases import REFUSED
+from scripts.replica_cases import SLOW
 from scripts.replica_cases import UNEVEN
 from scripts.replica_cases import data_for
 
 REPLICAS = (1, 2, 4)
+ALWAYS = [f"{name}_uneven_last" for name in OBJECTIVES]
+ALWAYS += ["lambda_p", "steps_per_execution"]
 TOLERANCE = {"mixed_float16": 3e-3}
 # Keras weights the losses of single outputs as if all replicas had the same
 # number of examples, in plain `fit` as well.
@@ -27,11 +31,14 @@ NOT_EXACT = {"two_outputs_uneven": {"log/first_loss", "log/second_loss"}}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(request, tmp_path_factory):
     """What was found: replicas (0: no strategy) -> case -> name -> value."""
     folder = tmp_path_factory.mktemp("replicas")
+    names = [*selected(request, "name"), *ALWAYS]
     children = {
-        count: Child("train_on_replicas", count, folder / f"{count}.npz")
+        count: Child(
+            "train_on_replicas", count, folder / f"{count}.npz", *names
+        )
         for count in (4, 2, 1, 0)
     }
     found = {}
@@ -47,7 +54,12 @@ def results(tmp_path_factory):
 
 def runs(cases):
     return [
-        pytest.param(name, count, id=f"{name}-{count}")
+        pytest.param(
+            name,
+            count,
+            id=f"{name}-{count}",
+            marks=[pytest.mark.slow] if name in SLOW else [],
+        )
         for name in cases
         for count in REPLICAS
         if count in CASES[name].replicas
@@ -111,14 +123,17 @@ def test_a_replica_without_examples_is_refused(results, name, replicas):
     message = found["message"].item()
     if CASES[name].dataset:
         # The size of its last batch is not known before it is read.
-        assert found["steps"] == 1
         assert "A replica got no example of a batch" in message
         assert f"the number of replicas, {replicas}, divides" in message
     else:
         assert found["type"] == "ValueError"
-        assert found["steps"] == 0
         assert f"leaves one of {replicas} replicas without" in message
         assert "Received: batches of [" in message
+    expected = results[0][name]
+    assert expected["type"] == "none"
+    for key in expected:
+        if key.startswith("weight/"):
+            assert_allclose(found[key], expected[key], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

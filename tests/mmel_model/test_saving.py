@@ -11,6 +11,7 @@ from scripts import saving_cases
 from scripts import user_objects
 from scripts.child import Child
 from scripts.child import run
+from scripts.child import selected
 from scripts.saving_cases import BATCH
 from scripts.saving_cases import FEATURES
 from scripts.saving_cases import KERAS_ONLY
@@ -82,14 +83,15 @@ def data_of(name):
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(request, tmp_path_factory):
     """For every case the state of the unbroken and of the resumed run."""
     root = tmp_path_factory.mktemp("resume")
+    names = {"dropout", *selected(request, "name")}
     folders = {"keras_only": KERAS_ONLY, "user_objects": WITH_USER_OBJECTS}
     models = {}
     for folder, cases in folders.items():
         (root / folder).mkdir()
-        for name in cases:
+        for name in names & cases.keys():
             models[name] = train_and_save(name, root / folder)
     plain, x = trained(), plain_examples()
     plain.model.save(root / "plain.keras")
@@ -105,7 +107,16 @@ def runs(tmp_path_factory):
     return unbroken, resumed
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.slow] if name in saving_cases.SLOW else [],
+        )
+        for name in ALL
+    ],
+)
 def test_a_resumed_run_is_bit_equal(runs, name):
     unbroken, resumed = runs[0][name], runs[1][name]
     assert "error" not in resumed, resumed["error"].item()

@@ -108,9 +108,6 @@ CASES = {
     "uniform": Case("uniform"),
     "hard_everything": Case("hard", **EVERYTHING),
     "soft_everything": Case("soft", resumed=True, **EVERYTHING),
-    "teacher": Case(teacher=True),
-    "mask": Case(mask=True),
-    "sample_weight": Case(sample_weight=True),
     "regression": Case(
         "soft", model=values, regression=True, teacher=True, mask=True
     ),

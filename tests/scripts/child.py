@@ -5,7 +5,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 
+NO_PARAMETERS = types.SimpleNamespace(params={})
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -45,3 +47,19 @@ class Child:
 def run(script, *args, **environ):
     """Runs a module to its end and returns its output."""
     return Child(script, *args, **environ).finish()
+
+
+def selected(request, argument):
+    """Values of a parameter in those tests of a module that will run.
+
+    Args:
+        request: Of a fixture of the module.
+        argument: Name of the parameter.
+    """
+    found = [
+        item.callspec.params[argument]
+        for item in request.session.items
+        if item.path == request.path
+        and argument in getattr(item, "callspec", NO_PARAMETERS).params
+    ]
+    return list(dict.fromkeys(found))

@@ -117,6 +117,18 @@ STEPS = Case(
 CASES = {**EVEN, **UNEVEN, "steps_per_execution": STEPS, **REFUSED}
 
 
+# Trained by the tests that are marked slow.
+SLOW = {
+    "adamw",
+    "last_of_3",
+    "last_of_4",
+    "mixed_float16",
+    "soft_uneven_first",
+    "two_outputs",
+    "uniform_uneven_first",
+}
+
+
 def data_for(case):
     """Groups in the contract: `(x, y, sample_weight)`."""
     rng = np.random.default_rng(0)

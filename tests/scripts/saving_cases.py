@@ -171,6 +171,14 @@ WITH_USER_OBJECTS = {
     function.__name__: function
     for function in (subclassed, custom_loss, soft_loss, custom_objective)
 }
+# Trained by the tests that are marked slow.
+SLOW = {
+    "custom_objective",
+    "dropout_seeded",
+    "learning_rate_schedule",
+    "two_outputs",
+    "uniform",
+}
 SCHEDULES = {"lambda_p_changed": lambda epoch: 0.2}
 
 

@@ -1,4 +1,4 @@
-"""Trains every case on a number of replicas: REPLICAS OUT.npz [CASE ...].
+"""Trains cases on a number of replicas: REPLICAS OUT.npz CASE ...
 
 A process of its own for each number: TensorFlow's collectives of a process
 stay bound to the first size of a group that they see. 0 is no strategy.
@@ -75,18 +75,23 @@ def train(case, scope):
     return found
 
 
-def refusal(case, scope):
-    """The error of `fit`, and how many steps were made before it."""
+def refusal(case, scope, replicas):
+    """The error of `fit`, and the weights that it left.
+
+    Without replicas, the weights after the batches that are large enough.
+    """
     mmel = compiled(case, scope)
+    arguments = fit_arguments(case)
+    if not replicas and case.dataset:
+        arguments["x"] = arguments["x"].take(1)
+    found = {"type": "none", "message": ""}
     try:
-        mmel.fit(**fit_arguments(case))
+        if replicas or case.dataset:
+            mmel.fit(**arguments)
     except Exception as error:
-        return {
-            "type": type(error).__name__,
-            "message": str(error),
-            "steps": int(mmel.optimizer.iterations.numpy()),
-        }
-    return {"type": "none", "message": "", "steps": -1}
+        found = {"type": type(error).__name__, "message": str(error)}
+    weights = enumerate(mmel.model.get_weights())
+    return {**found, **{f"weight/{i}": value for i, value in weights}}
 
 
 def plain_keras_error(case, scope):
@@ -114,16 +119,11 @@ def main(replicas, path, names):
         scope = tf.distribute.MirroredStrategy(devices).scope
     results = {}
     for name, case in CASES.items():
-        if (
-            replicas
-            and replicas not in case.replicas
-            or names[:1]
-            and (name not in names)
-        ):
+        if name not in names or replicas not in (0, *case.replicas):
             continue
         try:
             if name in REFUSED:
-                found = refusal(case, scope) if replicas else {}
+                found = refusal(case, scope, replicas)
             else:
                 found = train(case, scope)
         except Exception:
