@@ -190,7 +190,22 @@ def test_weights_of_the_wrapper(tmp_path):
     mmel.save_weights(tmp_path / "wrapper.weights.h5")
     other = built(saving_cases.sgd_batch_norm)
     other.load_weights(tmp_path / "wrapper.weights.h5")
-    assert other.lambda_p == 0.25
+    # A setting of the new wrapper, not a weight of the old one.
+    assert other.lambda_p == 1.0
+    assert state_of_model(other) == state_of_model(mmel)
+
+
+def test_weights_do_not_depend_on_the_objective(tmp_path):
+    mmel = trained(saving_cases.sgd_batch_norm)
+    mmel.save_weights(tmp_path / "hard.weights.h5")
+    uniform, other = (
+        keras_mmel.MMELModel(keras.models.clone_model(mmel.model), objective)
+        for objective in ("uniform", "hard")
+    )
+    uniform.load_weights(tmp_path / "hard.weights.h5")
+    assert state_of_model(uniform) == state_of_model(mmel)
+    uniform.save_weights(tmp_path / "uniform.weights.h5")
+    other.load_weights(tmp_path / "uniform.weights.h5")
     assert state_of_model(other) == state_of_model(mmel)
 
 
