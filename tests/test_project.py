@@ -117,6 +117,7 @@ def test_readme_tables_are_those_of_the_records():
 @pytest.mark.filterwarnings(
     "ignore:__array__ implementation:DeprecationWarning"
 )
+@pytest.mark.own_process
 def test_readme_code_runs(tmp_path, monkeypatch):
     """The blocks in order, as a reader would, on few images and one epoch."""
     random = np.random.default_rng(0)

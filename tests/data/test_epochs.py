@@ -92,10 +92,12 @@ def test_epochs_of_one_fit(expected):
     assert close(fit(groups()), expected[:EPOCHS])
 
 
+@pytest.mark.own_process
 def test_epochs_of_one_fit_on_replicas(expected, strategy):
     assert close(fit(groups(), strategy), expected[:EPOCHS])
 
 
+@pytest.mark.own_process
 def test_made_inside_the_scope_of_a_strategy(expected, strategy):
     with strategy.scope():
         dataset = groups()
@@ -160,6 +162,7 @@ def test_counter_follows_keras_through_passes_that_stop_early():
     assert len(np.unique(np.round(result, 1))) == EPOCHS
 
 
+@pytest.mark.own_process
 def test_counter_is_exact_for_a_tiny_dataset_on_replicas(strategy):
     # Replicas read so far ahead that they finish passes nobody asked for.
     wanted = [
