@@ -1,0 +1,136 @@
+r"""Other ways to train on groups of views, for comparison at equal cost.
+
+    batch augmentation  the mean over views: `keras_mmel.objectives.Uniform`
+    MaxUp               the hardest view: `keras_mmel.objectives.Hard(0.0)`
+    TERM                `Tilted`: the formula of MMEL over the whole batch
+    AugMix's loss       `Consistency`: the original's loss and the divergence
+                        of the views' predictions
+
+They are here and not in the package: what a peer is, its authors say.
+
+Reference:
+    Hoffer et al., Augment your batch, CVPR 2020. Gong et al., MaxUp, CVPR
+    2021. Li et al., Tilted empirical risk minimization, ICLR 2021. Hendrycks
+    et al., AugMix, ICLR 2020.
+"""
+
+import dataclasses
+from typing import Any
+
+import keras
+from keras import ops
+
+import keras_mmel
+from keras_mmel import objectives
+
+
+@keras.saving.register_keras_serializable(package="keras_mmel_examples")
+@dataclasses.dataclass(frozen=True)
+class Tilted(objectives.Objective):
+    r"""TERM: the views of a whole batch tilted together, not group by group.
+
+    $R = \lambda \log \frac{1}{bk} \sum_{ij} e^{l_{ij} / \lambda}$ over the $k$
+    views of all $b$ examples, where $\lambda = 1 / t$ of the paper. Hard
+    examples get more weight than easy ones, not only hard views of an example.
+    Under a strategy each replica tilts its own part of the batch.
+
+    Args:
+        lambda_p: What 1 / t is in the paper, from 0 to inf.
+
+    Example:
+
+    >>> Tilted(1.0)([[1.0, 2.0], [3.0, 3.0]])
+    [2.539, 2.539]
+
+    Reference:
+        Li et al., ICLR 2021, equation 2.
+    """
+
+    lambda_p: float = 1.0
+
+    def __post_init__(self):
+        objectives.Hard(self.lambda_p)
+
+    def value_and_weights(
+        self, losses: Any, mask: Any = None, lambda_p: Any = None
+    ) -> tuple[Any, Any]:
+        lambda_p = self.lambda_p if lambda_p is None else lambda_p
+        losses = ops.convert_to_tensor(losses)
+        shape = ops.shape(losses)
+        one_row = ops.reshape(losses, (1, -1))
+        if mask is not None:
+            mask = ops.reshape(ops.cast(mask, "bool"), (1, -1))
+        value = objectives.maximal_expected_loss(one_row, lambda_p, mask)
+        weights = objectives.view_weights(one_row, lambda_p, mask)
+        # The step takes the mean over examples: each carries the whole value,
+        # and the weights of the batch sum to the number of examples.
+        examples = ops.cast(shape[0], weights.dtype)
+        return (
+            ops.broadcast_to(value, (shape[0],)),
+            ops.reshape(weights, shape) * examples,
+        )
+
+
+@keras.saving.register_keras_serializable(package="keras_mmel_examples")
+class Consistency(keras_mmel.MMELModel):
+    r"""AugMix's loss on our views: agree with the original, and be right.
+
+    $l(f(x), y) + c \cdot \mathrm{JS}(p_0, .., p_{k-1})$, where the divergence
+    is the mean of $\mathrm{KL}(p_j \| \bar p)$ over the views, the original
+    included, and $\bar p$ is their mean. Classification from logits, without
+    masks and teachers.
+
+    Args:
+        model: Gives logits.
+        coefficient: c; 12 in AugMix.
+
+    Reference:
+        Hendrycks et al., ICLR 2020, section 3.
+    """
+
+    def __init__(
+        self, model: keras.Model, coefficient: float = 12.0, **settings
+    ):
+        settings.pop("objective", None)
+        super().__init__(model, "uniform", **settings)
+        self.coefficient = coefficient
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if not (isinstance(x, dict) and "views" in x):
+            return super().compute_loss(
+                x, y, y_pred, sample_weight, training=training
+            )
+        views = keras.tree.flatten(x["views"])[0].shape[1]
+        logits = ops.cast(y_pred, "float32")
+        logits = ops.reshape(logits, (-1, views, logits.shape[-1]))
+        right = keras.losses.sparse_categorical_crossentropy(
+            y, logits[:, 0], from_logits=True
+        )
+        loss = ops.mean(right + self.coefficient * jensen_shannon(logits))
+        return loss + sum(ops.cast(extra, "float32") for extra in self.losses)
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "coefficient": self.coefficient}
+
+
+def jensen_shannon(logits: Any) -> Any:
+    """Jensen-Shannon divergence of the predictions of each group, in nats.
+
+    Args:
+        logits: Shape `(batch, num_views, classes)`.
+
+    Returns:
+        Shape `(batch,)`, from 0 (all the same) to log(num_views).
+
+    Example:
+
+    >>> jensen_shannon([[[0.0, 50.0], [50.0, 0.0]]])
+    [0.6931472]
+    """
+    log_p = ops.log_softmax(logits, axis=-1)
+    p = ops.exp(log_p)
+    # As in AugMix's code: no logarithm of what underflowed.
+    log_mean = ops.log(ops.clip(ops.mean(p, axis=1, keepdims=True), 1e-7, 1.0))
+    return ops.mean(ops.sum(p * (log_p - log_mean), axis=-1), axis=1)
