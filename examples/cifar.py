@@ -26,6 +26,13 @@ Methods, as in section 4.1 of the paper:
     mmel-s   the same against the prediction for the original (soft); the paper
              picks --lambda_t from 0.5, 1 and 2
 
+Rivals at the cost of `uniform`, which is also called batch augmentation:
+
+    maxup        the hardest view alone (MaxUp)
+    tilted       all views of a batch weighted together (TERM)
+    consistency  the original's loss and the divergence of the predictions for
+                 its views (AugMix's loss on our views)
+
 Data come through TFDS: downloaded, or read from the --data_dir that has them.
 The same command continues a run that was interrupted, at the last whole epoch,
 and skips one that is finished. Every run (method and seed) leaves a record
@@ -41,19 +48,19 @@ import statistics
 import sys
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 import keras_mmel
 from examples import cifar_data
+from examples import cifar_model
+from examples import image_scores
 from examples import records
 from examples.progress import Progress
 
 METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
-# Of the epochs: at 60, 120 and 160 of 200.
-DROPS = (0.3, 0.6, 0.8)
-DROP_FACTOR = 0.2
-MOMENTUM = 0.9
+RIVALS = ("maxup", "tilted", "consistency")
+# Whose result depends on it.
+WITH_LAMBDA_P = ("mmel-h", "mmel-s", "tilted")
 
 
 # Arguments and settings
@@ -68,7 +75,13 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add("--dataset", choices=cifar_data.CLASSES, default="cifar10")
     add("--data_dir", help="TFDS folder that has the data; else download")
-    add("--method", nargs="+", choices=(*METHODS, "all"), default=["mmel-h"])
+    add(
+        "--method",
+        nargs="+",
+        choices=(*METHODS, *RIVALS, "all", "rivals"),
+        default=["mmel-h"],
+        help="all: the five of the paper; rivals: the other three",
+    )
     add("--depth", type=int, default=20, help="6n + 2")
     add("--seeds", nargs="+", type=int, default=[0])
     add("--epochs", type=int, default=200, help="da-long: times num_views")
@@ -97,7 +110,13 @@ def parse_arguments(argv=None):
             parser.error(f"--{name} must be at least 1")
     if args.batch_size % args.replicas:
         parser.error("--batch_size must be a multiple of --replicas")
-    args.methods = METHODS if "all" in args.method else tuple(args.method)
+    args.methods = tuple(
+        dict.fromkeys(
+            method
+            for word in args.method
+            for method in {"all": METHODS, "rivals": RIVALS}.get(word, (word,))
+        )
+    )
     return args
 
 
@@ -113,13 +132,13 @@ def run_settings(args, method, seed):
         "epochs": args.epochs * stretch,
         "batch_size": args.batch_size,
         "num_views": views,
-        "lambda_p": args.lambda_p if method.startswith("mmel") else None,
+        "lambda_p": args.lambda_p if method in WITH_LAMBDA_P else None,
         "lambda_t": args.lambda_t if method == "mmel-s" else None,
         "learning_rate": args.learning_rate,
-        "momentum": MOMENTUM,
+        "momentum": cifar_model.MOMENTUM,
         "weight_decay": args.weight_decay,
-        "drops": list(DROPS),
-        "drop_factor": DROP_FACTOR,
+        "drops": list(cifar_model.DROPS),
+        "drop_factor": cifar_model.DROP_FACTOR,
         "limit": args.limit,
         "test_limit": args.test_limit,
         "eval_every": args.eval_every * stretch,
@@ -162,59 +181,6 @@ def training_data(settings, examples, initial_epoch, threads=None):
     return groups
 
 
-# Model
-
-
-def build_model(settings, steps_per_epoch):
-    """The model to train, compiled: raw images in, logits out."""
-    dataset = settings["dataset"]
-    inputs = keras.Input((32, 32, 3), dtype="uint8", name="images")
-    # Inside the model, so that views stay uint8 and the saved model takes
-    # images as they are.
-    x = keras.layers.Normalization(
-        mean=cifar_data.MEAN[dataset],
-        variance=np.square(cifar_data.STD[dataset]),
-        dtype="float32",
-        name="normalization",
-    )(inputs)
-    outputs = keras_mmel.models.cifar_resnet(
-        settings["depth"],
-        cifar_data.CLASSES[dataset],
-        weight_decay=settings["weight_decay"],
-    )(x)
-    model = keras.Model(inputs, outputs)
-    if settings["method"] == "uniform":
-        model = keras_mmel.MMELModel(model, keras_mmel.objectives.Uniform())
-    elif settings["method"] == "mmel-h":
-        objective = keras_mmel.objectives.Hard(settings["lambda_p"])
-        model = keras_mmel.MMELModel(model, objective)
-    elif settings["method"] == "mmel-s":
-        objective = keras_mmel.objectives.Soft(
-            settings["lambda_p"], settings["lambda_t"]
-        )
-        model = keras_mmel.MMELModel(model, objective)
-    rate = settings["learning_rate"]
-    steps = settings["epochs"] * steps_per_epoch
-    schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
-        # Keras drops the rate after the step of this number.
-        [round(drop * steps) - 1 for drop in settings["drops"]],
-        [rate * DROP_FACTOR**i for i in range(len(DROPS) + 1)],
-    )
-    model.compile(
-        keras.optimizers.SGD(schedule, momentum=settings["momentum"]),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[
-            keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
-            # `loss` has the weight decay in it, this has not.
-            keras.metrics.SparseCategoricalCrossentropy(
-                name="nll", from_logits=True
-            ),
-        ],
-    )
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
 # A run
 
 
@@ -232,7 +198,7 @@ def train(settings, train_set, test_set, work_dir, strategy, threads=None):
     keras.config.set_dtype_policy(settings["mixed_precision"] or "float32")
     progress = Progress(work_dir / f"{run_name(settings)}.npz")
     with strategy.scope():
-        model = build_model(settings, steps)
+        model = cifar_model.build_model(settings, steps)
         progress.restore(model)
     if progress.epoch:
         print(f"  continues after epoch {progress.epoch}", flush=True)
@@ -249,9 +215,9 @@ def train(settings, train_set, test_set, work_dir, strategy, threads=None):
     )
     examples = steps * settings["batch_size"] * epochs
     views = examples * settings["num_views"]
+    deployed = getattr(model, "model", model)
     scores = {
-        "accuracy": progress.curves["val_accuracy"][-1],
-        "nll": progress.curves["val_nll"][-1],
+        **image_scores.score(deployed, *test_set),
         "seconds": progress.seconds,
         "examples_per_second": examples / progress.seconds,
         "views_per_second": views / progress.seconds,

@@ -7,6 +7,7 @@ import pytest
 
 from examples import cifar
 from examples import cifar_data
+from examples import cifar_model
 from examples import records
 from examples.progress import Progress
 
@@ -198,7 +199,7 @@ class TestSettings:
     )
     def test_rate_drops_at_60_120_and_160(self, method, stretch):
         settings = self.settings(method, "--depth", "8")
-        model = cifar.build_model(settings, steps_per_epoch=7)
+        model = cifar_model.build_model(settings, steps_per_epoch=7)
         schedule = model.optimizer._learning_rate
         rates = [
             float(schedule(epoch * 7 * stretch + offset))
@@ -273,7 +274,7 @@ class TestModel:
     def test_takes_raw_images(self):
         args = cifar.parse_arguments(["--dataset", "cifar100", "--depth", "8"])
         settings = cifar.run_settings(args, "mmel-h", 0)
-        model = cifar.build_model(settings, 1).model
+        model = cifar_model.build_model(settings, 1).model
         images = fake_data("cifar100")[0][0]
         normalized = keras.Model(
             model.input, model.get_layer("normalization").output
@@ -286,6 +287,32 @@ class TestModel:
             normalized, (images - mean) / std, rtol=1e-4, atol=1e-5
         )
         assert model(images[:2]).shape == (2, 100)
+
+
+class TestRivals:
+    def test_a_record_for_each(self, tmp_path):
+        found = run(tmp_path, "--method", "rivals", "--epochs", "1")
+        assert {method for method, _ in found} == set(cifar.RIVALS)
+        views = {m: r["settings"]["num_views"] for (m, _), r in found.items()}
+        assert set(views.values()) == {2}
+        effective = {
+            method: record["curves"].get("effective_views", [None])[0]
+            for (method, _), record in found.items()
+        }
+        assert effective["maxup"] == pytest.approx(1, abs=1e-5)
+
+    def test_scores_of_the_test_set(self, every_method):
+        _, found = every_method
+        for record in found.values():
+            scores = record["scores"]
+            # Test images are flat colors: flipping changes the noise alone.
+            last = record["curves"]["val_accuracy"][-1]
+            assert scores["accuracy"] == pytest.approx(last, abs=1e-6)
+            assert scores["nll"] == pytest.approx(
+                record["curves"]["val_nll"][-1], rel=1e-4
+            )
+            assert 0 <= scores["ece"] <= 1
+            assert 0 <= scores["accuracy_shifted"] <= 1
 
 
 @pytest.mark.slow

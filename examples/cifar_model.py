@@ -1,0 +1,80 @@
+"""The model of one run on CIFAR, compiled: raw images in, logits out."""
+
+import keras
+import numpy as np
+
+import keras_mmel
+from examples import cifar_data
+from examples import rivals
+from keras_mmel import objectives
+
+# Of the epochs: at 60, 120 and 160 of 200.
+DROPS = (0.3, 0.6, 0.8)
+DROP_FACTOR = 0.2
+MOMENTUM = 0.9
+
+
+def build_model(settings: dict, steps_per_epoch: int) -> keras.Model:
+    """The model to train by `settings`, wrapped as its method asks."""
+    dataset = settings["dataset"]
+    inputs = keras.Input((32, 32, 3), dtype="uint8", name="images")
+    # Inside the model, so that views stay uint8 and the saved model takes
+    # images as they are.
+    x = keras.layers.Normalization(
+        mean=cifar_data.MEAN[dataset],
+        variance=np.square(cifar_data.STD[dataset]),
+        dtype="float32",
+        name="normalization",
+    )(inputs)
+    outputs = keras_mmel.models.cifar_resnet(
+        settings["depth"],
+        cifar_data.CLASSES[dataset],
+        weight_decay=settings["weight_decay"],
+    )(x)
+    model = wrap(keras.Model(inputs, outputs), settings)
+    model.compile(
+        keras.optimizers.SGD(
+            _schedule(settings, steps_per_epoch), momentum=settings["momentum"]
+        ),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[
+            keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
+            # `loss` has the weight decay in it, this has not.
+            keras.metrics.SparseCategoricalCrossentropy(
+                name="nll", from_logits=True
+            ),
+        ],
+    )
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def wrap(model: keras.Model, settings: dict) -> keras.Model:
+    """`model` as the method of `settings` trains it; plain for one view."""
+    method, lambda_p = settings["method"], settings["lambda_p"]
+    if method in ("da", "da-long"):
+        return model
+    if method == "consistency":
+        return rivals.Consistency(model)
+    if method == "mmel-s":
+        objective = objectives.Soft(lambda_p, settings["lambda_t"])
+    else:
+        objective = {
+            "uniform": lambda: objectives.Uniform(),
+            "mmel-h": lambda: objectives.Hard(lambda_p),
+            "maxup": lambda: objectives.Hard(0.0),
+            "tilted": lambda: rivals.Tilted(lambda_p),
+        }[method]()
+    return keras_mmel.MMELModel(model, objective)
+
+
+def _schedule(settings, steps_per_epoch):
+    steps = settings["epochs"] * steps_per_epoch
+    return keras.optimizers.schedules.PiecewiseConstantDecay(
+        # Keras drops the rate after the step of this number.
+        [round(drop * steps) - 1 for drop in settings["drops"]],
+        [
+            settings["learning_rate"] * DROP_FACTOR**i
+            for i in range(len(DROPS) + 1)
+        ],
+    )
