@@ -1,0 +1,59 @@
+"""What both BERT models share: a tokenizer and the checkpoint's config."""
+
+import json
+
+import keras
+
+from keras_mmel.text.tokenizer import Tokenizer
+
+
+class WithTokenizer:
+    """Gives a `keras_hub.models.Task` a tokenizer and a config.
+
+    Both are part of the model's own config, so that they are in its `.keras`
+    file.
+    """
+
+    def _set_tokenizer(self, tokenizer, config):
+        if isinstance(tokenizer, str):
+            tokenizer = Tokenizer.from_json(tokenizer)
+        self._tokenizer = tokenizer
+        # As text: Keras wraps a dictionary that is set on a model.
+        self._config_text = json.dumps(config or {})
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The checkpoint's tokenizer."""
+        return self._tokenizer
+
+    @property
+    def config(self) -> dict:
+        """What the checkpoint said, with the names of a Hugging Face config."""
+        return json.loads(self._config_text)
+
+    def get_config(self):
+        tokenizer = self._tokenizer
+        return {
+            "backbone": keras.layers.serialize(self.backbone),
+            "name": self.name,
+            "tokenizer": None if tokenizer is None else tokenizer.to_json(),
+            "config": self.config,
+        }
+
+
+def check_vocabulary(
+    tokenizer: Tokenizer, vocab_size: int, directory: object
+) -> None:
+    """Refuse a tokenizer with more pieces than the model has embeddings.
+
+    The other way round is common: rows are added up to a multiple of 8.
+
+    Raises:
+        ValueError: if the tokenizer has ids that the model does not know.
+    """
+    if len(tokenizer.vocabulary) > vocab_size:
+        raise ValueError(
+            "`vocab_size` of config.json must be at least the number of the "
+            f"tokenizer's pieces. Received: vocab_size={vocab_size}, "
+            f"{len(tokenizer.vocabulary)} pieces in {str(directory)!r}"
+        )
