@@ -17,6 +17,7 @@ class Augmented:
             by themselves, those of the first side come first.
         log_prob: sum of the log-probabilities of the filled words, each given
             what was filled before it, among the words that may be filled in.
+            It is known to single precision, and takes no part in `==`.
 
     Example:
 
@@ -31,4 +32,4 @@ class Augmented:
     text: str | tuple[str, str]
     token_ids: tuple[int, ...]
     positions: tuple[int, ...]
-    log_prob: float
+    log_prob: float = dataclasses.field(compare=False)

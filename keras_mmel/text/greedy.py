@@ -80,6 +80,4 @@ def _finish(sequences, tasks, rank, slots):
         rank,
         slots,
     )
-    return [
-        (index, one) for (index, _), one in zip(tasks, filled, strict=True)
-    ]
+    return [(index, one) for (index, _), one in zip(tasks, filled, strict=True)]

@@ -203,9 +203,7 @@ def _top(logits, count):
     table = tf.reshape(logits, [-1, chunks, _CHUNK])
     _, chosen = tf.math.top_k(tf.reduce_max(table, axis=2), count)
     table = tf.gather(table, chosen, batch_dims=1)
-    best, places = tf.math.top_k(
-        tf.reshape(table, [-1, count * _CHUNK]), count
-    )
+    best, places = tf.math.top_k(tf.reshape(table, [-1, count * _CHUNK]), count)
     chunk = tf.gather(chosen, places // _CHUNK, batch_dims=1)
     return best, chunk * _CHUNK + places % _CHUNK
 
