@@ -9,7 +9,7 @@ from keras_mmel.version import __version__
 
 # Loaded on first use: `data` needs TensorFlow, and the core must import on a
 # JAX or torch backend where TensorFlow is not installed.
-_LAZY_MODULES = ("data", "models", "text")
+_LAZY_MODULES = ("data", "diagnostics", "models", "text")
 
 __all__ = [
     "MMELModel",

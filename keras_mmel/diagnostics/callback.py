@@ -1,0 +1,291 @@
+"""The callback that looks at view weights during `fit`."""
+
+import os
+import pathlib
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_mmel import batch_checks
+from keras_mmel.diagnostics import pictures
+from keras_mmel.diagnostics import probe as probes
+from keras_mmel.diagnostics import run_files
+from keras_mmel.diagnostics import summaries
+from keras_mmel.diagnostics import view_texts
+from keras_mmel.diagnostics.budget import Budget
+from keras_mmel.diagnostics.run import Run
+from keras_mmel.diagnostics.tensorboard import Writer
+from keras_mmel.mmel_model import MMELModel
+
+# Half of the 2 % that the last record of a run may fill up.
+_SHARE = 0.01
+
+
+class ViewWeights(keras.callbacks.Callback):
+    """Records the view weights of fixed groups while a model trains.
+
+    At each look the model sees the groups of the probe in inference mode, and
+    the weights of their views (equation 6), their losses and `lambda_p` are
+    kept in `run`. Nothing that training depends on is touched: the weights
+    after `fit` are the same, bit for bit, with and without the callback.
+
+    By default it looks at the end of epochs: of every epoch where that takes
+    at most 1 % of the time of training so far, else of as many as that share
+    allows, and always of the first and the last. Give `every_n_epochs` or
+    `every_n_steps` for looks at fixed times, whatever they take.
+
+    Give the callback as the last one, so that its logs have what others add.
+
+    Args:
+        probe: Groups with labels: `(x, y)` in the data contract, or an
+            iterable of such batches, for example a `tf.data.Dataset`, which is
+            read once, at once. Make the dataset for the probe alone: reading
+            the one that `fit` gets would move its shuffling on.
+        every_n_epochs: None, or look at the end of every n-th epoch and after
+            the last.
+        every_n_steps: None, or look after every n optimizer steps.
+        num_groups: How many groups of the probe to use at most.
+        batch_size: Groups that go through the model at once.
+        view_names: A name for each view index, for example of augmentations.
+        classes: None: taken from labels that are whole numbers or one-hot. An
+            array of one number per group, or `False` for none.
+        class_names: Names of the classes, by number.
+        images: None: taken from inputs of shape `(batch, num_views, height,
+            width, channels)`. A function from the views of a batch to such an
+            array, or `False` for none.
+        texts: None, or the views as text: a list of views for each group of
+            the probe (strings, pairs or `keras_mmel.text.Augmented`), or a
+            function from the views of a batch to such lists.
+        tokenizer: None, or what made the `"token_ids"` among the inputs, to
+            show them as text; its attribute `vocabulary` lists the pieces.
+        log_dir: None, or the folder of TensorBoard; the summaries go into
+            `view_weights` below it. Needs TensorFlow.
+        save_to: None, or the file that keeps the run, `.npz` or `.json`; it is
+            written at each look.
+
+    Attributes:
+        run: The `keras_mmel.diagnostics.Run`.
+
+    Raises:
+        ValueError: If an argument does not fit the probe.
+        TypeError: If the model that is trained is no `MMELModel`.
+
+    Example:
+
+    ```python
+    watch = keras_mmel.diagnostics.ViewWeights(
+        ({"views": views[:64]}, labels[:64]), log_dir="logs"
+    )
+    mmel.fit(groups, epochs=20, callbacks=[watch])
+    keras_mmel.diagnostics.plot_run(watch.run)
+    keras_mmel.diagnostics.write_report(watch.run, "report.html")
+    ```
+
+    Reference:
+        Yi et al., Reweighting Augmented Samples by Minimizing the Maximal
+        Expected Loss, ICLR 2021.
+    """
+
+    def __init__(
+        self,
+        probe: Any,
+        *,
+        every_n_epochs: int | None = None,
+        every_n_steps: int | None = None,
+        num_groups: int = 64,
+        batch_size: int = 32,
+        view_names: Sequence[str] | None = None,
+        classes: Any = None,
+        class_names: Sequence[str] | None = None,
+        images: "Callable | bool | None" = None,
+        texts: "Callable | Sequence | None" = None,
+        tokenizer: Any = None,
+        log_dir: str | os.PathLike | None = None,
+        save_to: str | os.PathLike | None = None,
+    ):
+        super().__init__()
+        for name, value in (
+            ("every_n_epochs", every_n_epochs),
+            ("every_n_steps", every_n_steps),
+        ):
+            _check_interval(name, value)
+        if every_n_epochs and every_n_steps:
+            raise ValueError(
+                "Give `every_n_epochs` or `every_n_steps`, not both. Received: "
+                f"every_n_epochs={every_n_epochs}, "
+                f"every_n_steps={every_n_steps}"
+            )
+        self.every_n_epochs = every_n_epochs
+        self.every_n_steps = every_n_steps
+        self.save_to = None if save_to is None else pathlib.Path(save_to)
+        if self.save_to is not None:
+            run_files.check_path(self.save_to)
+        self.probe = probes.make_probe(probe, num_groups, batch_size)
+        num_views = self.probe.mask.shape[1]
+        self.run = Run(
+            mask=self.probe.mask,
+            view_names=_names("view_names", view_names, num_views),
+            classes=_classes(classes, self.probe),
+            class_names=None if class_names is None else [*class_names],
+            images=_images(images, self.probe),
+            texts=view_texts.of_probe(texts, tokenizer, self.probe),
+        )
+        self.log_dir = log_dir
+        self._writer: Writer | None = None
+        self._budget = Budget(_SHARE)
+        self._epoch = 0
+        self._steps_seen = self._batch = 0
+        if every_n_steps:
+            # Keras waits for the log of every step where a callback has this
+            # method, so that it is only there where it is needed.
+            self.on_train_batch_end = self._after_batch
+
+    def set_model(self, model):
+        if not isinstance(model, MMELModel):
+            raise TypeError(
+                "`ViewWeights` looks at the view weights of an `MMELModel`: "
+                "give it to the `fit` of the wrapper. "
+                f"Received: a {type(model).__name__}"
+            )
+        super().set_model(model)
+
+    def on_train_begin(self, logs=None):
+        if not self.run.steps:
+            objective = self.model.objective
+            self.run.objective = {
+                "name": type(objective).__name__,
+                **objective.get_config(),
+            }
+            self.run.original_counts = not objective.soft_targets
+        if self.log_dir is not None:
+            self._writer = Writer(os.path.join(self.log_dir, "view_weights"))
+        self._steps_seen = 0
+        self._budget.start()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch, self._batch = epoch + 1, -1
+
+    def on_epoch_end(self, epoch, logs=None):
+        step = self._step()
+        values = {name: _number(value) for name, value in (logs or {}).items()}
+        self.run.logs.append({"epoch": epoch + 1, "step": step, **values})
+        if self.every_n_steps:
+            return
+        if self.every_n_epochs:
+            is_due = (epoch + 1) % self.every_n_epochs == 0
+        else:
+            is_due = self._budget.allows()
+        if is_due:
+            self._look(step)
+
+    def on_train_end(self, logs=None):
+        step = self._step()
+        if not self.run.steps or self.run.steps[-1] != step:
+            self._look(step)
+        elif self.save_to is not None:
+            self.run.save(self.save_to)
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _after_batch(self, batch, logs=None):
+        before = self._steps_seen // self.every_n_steps
+        self._steps_seen += batch - self._batch
+        self._batch = batch
+        if self._steps_seen // self.every_n_steps > before:
+            self._look(self._step())
+
+    def _look(self, step):
+        with self._budget.spend():
+            self._sync()
+            weights, losses = probes.measure(self.model, self.probe)
+            has_lambda = hasattr(self.model.objective, "lambda_p")
+            self.run.add(
+                weights,
+                losses,
+                step=step,
+                epoch=self._epoch,
+                lambda_p=self.model.lambda_p if has_lambda else np.nan,
+            )
+            if self._writer is not None:
+                summaries.write_record(self._writer, self.run)
+            if self.save_to is not None:
+                self.run.save(self.save_to)
+
+    def _step(self):
+        self._sync()
+        iterations = self.model.optimizer.iterations
+        return int(
+            batch_checks.to_numpy(keras.ops.convert_to_tensor(iterations))
+        )
+
+    def _sync(self):
+        """On JAX the values are outside of the model while it trains."""
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
+
+
+def _check_interval(name, value):
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(
+            f"`{name}` must be None or a positive integer. "
+            f"Received: {name}={value!r}"
+        )
+
+
+def _names(name, given, count):
+    if given is None:
+        return []
+    given = [str(item) for item in given]
+    if len(given) != count:
+        raise ValueError(
+            f"`{name}` must have one name for each of the {count} views. "
+            f"Received: {name}={given!r}"
+        )
+    return given
+
+
+def _classes(given, probe):
+    if given is False:
+        return None
+    if given is None:
+        return probes.class_ids(probe)
+    found = np.asarray(given)
+    groups = len(probe.mask)
+    if found.dtype.kind not in "iu" or found.ndim != 1 or len(found) < groups:
+        raise ValueError(
+            "`classes` must be None, False or whole numbers, one for each of "
+            f"the {groups} groups. Received: an array of {found.dtype} of "
+            f"shape {found.shape}"
+        )
+    return found[:groups].astype("int64")
+
+
+def _images(given, probe):
+    if given is False:
+        return None
+    find = pictures.find_images if given is None else given
+    if not callable(find):
+        raise ValueError(
+            "`images` must be None, False or a function of the views of a "
+            f"batch. Received: images={given!r}"
+        )
+    found = probe.map_views(find)
+    shapes = {None if images is None else images.shape[1:] for images in found}
+    if len(shapes) != 1 or None in shapes:
+        # Sizes that change from batch to batch have no common grid.
+        return None
+    return pictures.thumbnails(np.concatenate(found))
+
+
+def _number(value):
+    """A number of the log as a float; what is no number, as it is."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value

@@ -1,0 +1,223 @@
+"""The probe: fixed groups whose weights are measured during training."""
+
+import dataclasses
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_mmel import batch_checks
+from keras_mmel import groups
+from keras_mmel.mmel_model import MMELModel
+
+# Left as they are for the message of `check_groups`.
+_NOT_DENSE = ("RaggedTensor", "SparseTensor")
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """Groups in batches, as NumPy arrays.
+
+    Attributes:
+        batches: Pairs `(x, y)` in the data contract. Batches may differ in
+            what `fit` lets differ, such as the length of texts.
+        mask: Bool `(groups, num_views)`, `False` for padding.
+    """
+
+    batches: list[tuple[Any, Any]]
+    mask: np.ndarray
+
+    def map_views(self, function: Callable) -> list:
+        """`function(x["views"])` of each batch."""
+        return [function(x["views"]) for x, _ in self.batches]
+
+
+def make_probe(data: Any, num_groups: int, batch_size: int) -> Probe:
+    """The first groups of some data.
+
+    Args:
+        data: `(x, y)` in the data contract, also with sample weights, or an
+            iterable of such batches, for example a `tf.data.Dataset`. It is
+            read now, and only as far as needed.
+        num_groups: How many groups to keep at most.
+        batch_size: Groups that go through the model at once.
+
+    Returns:
+        A `Probe`.
+
+    Raises:
+        ValueError: If the data hold no group, no labels, or another structure
+            than the contract's.
+
+    Example:
+
+    ```python
+    probe = make_probe(({"views": views}, labels), 64, 32)
+    probe.mask.shape  # (groups, num_views)
+    ```
+    """
+    for name, value in (("num_groups", num_groups), ("batch_size", batch_size)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(
+                f"`{name}` must be a positive integer. "
+                f"Received: {name}={value!r}"
+            )
+    batches: list = []
+    left = num_groups
+    for batch in _batches(data):
+        x, y = _checked(batch)
+        size = min(left, keras.tree.flatten(x["views"])[0].shape[0])
+        for start in range(0, size, batch_size):
+            rows = slice(start, min(start + batch_size, size))
+            batches.append(
+                keras.tree.map_structure(
+                    lambda leaf, rows=rows: leaf[rows], (x, y)
+                )
+            )
+        left -= size
+        if not left:
+            break
+    if not batches:
+        raise ValueError(
+            "`probe` must hold at least one group. "
+            f"Received: probe of type {type(data).__name__} without groups"
+        )
+    masks = [_mask(x) for x, _ in batches]
+    return Probe(batches, pad(masks, False))
+
+
+def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and losses of the views of a probe, in inference mode.
+
+    Nothing that the model keeps is changed: not its weights, nor the states
+    of its random generators or those of Keras.
+
+    Args:
+        mmel: A compiled and built model.
+        probe: From `make_probe`.
+
+    Returns:
+        Float32 `(groups, num_views)` each: what `mmel.view_weights` gives, and
+        the view losses that the objective takes.
+    """
+    found = []
+    for x, y in probe.batches:
+        # Variables that the model would assign are put aside and forgotten.
+        with keras.StatelessScope():
+            tensors = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
+            losses = mmel._group_losses(*tensors, mmel(tensors[0])).losses
+            weights = mmel._objective.weights(
+                losses, tensors[0].get("mask"), **mmel._objective_arguments()
+            )
+            found.append(
+                (batch_checks.to_numpy(weights), batch_checks.to_numpy(losses))
+            )
+    weights, losses = zip(*found, strict=True)
+    return pad(weights, 0.0), pad(losses, 0.0)
+
+
+def pad(parts: Sequence[np.ndarray], value: Any) -> np.ndarray:
+    """Matrices one below the other, the narrow ones filled up with `value`."""
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate(
+        [
+            np.pad(
+                part,
+                [(0, 0), (0, width - part.shape[1])],
+                constant_values=value,
+            )
+            for part in parts
+        ]
+    )
+
+
+def class_ids(probe: Probe) -> np.ndarray | None:
+    """The class of each group, where the labels tell.
+
+    Args:
+        probe: From `make_probe`.
+
+    Returns:
+        Int64 `(groups,)` from whole-number labels `(batch,)` or `(batch, 1)`,
+        or from one-hot labels; None where labels are anything else.
+
+    Example:
+
+    ```python
+    class_ids(make_probe(({"views": views}, [3, 1]), 64, 32))  # [3, 1]
+    ```
+    """
+    found = []
+    for _, y in probe.batches:
+        label = groups.split_labels(y).label
+        if not isinstance(label, np.ndarray):
+            return None
+        if label.ndim == 2 and label.shape[1] == 1:
+            label = label[:, 0]
+        if label.dtype.kind not in "biuf" or label.ndim not in (1, 2):
+            return None
+        if label.ndim == 2:
+            is_one_hot = np.isin(label, (0, 1)).all(axis=1) & (
+                label.sum(axis=1) == 1
+            )
+            if not is_one_hot.all():
+                return None
+            label = label.argmax(axis=1)
+        whole = label.astype("int64")
+        if not np.array_equal(whole, label) or whole.min() < 0:
+            return None
+        found.append(whole)
+    return np.concatenate(found)
+
+
+def _batches(data):
+    """Batches of the data; arrays are one batch."""
+    if isinstance(data, (tuple, list)) and data and groups.is_group(data[0]):
+        return [data]
+    if groups.is_group(data):
+        return [(data,)]
+    if isinstance(data, keras.utils.PyDataset):
+        return (data[index] for index in range(len(data)))
+    try:
+        return iter(data)
+    except TypeError:
+        raise ValueError(
+            "`probe` must be `(x, y)` with groups in x, or an iterable of such "
+            f"batches. Received: a {type(data).__name__}"
+        ) from None
+
+
+def _checked(batch):
+    if not isinstance(batch, (tuple, list)) or len(batch) not in (1, 2, 3):
+        batch = (batch,)
+    groups.check_groups(_as_arrays(batch[0]))
+    if len(batch) == 1:
+        raise ValueError(
+            "`probe` needs labels: the weights come from the view losses. "
+            "Give `(x, y)`. Received: x alone"
+        )
+    x, y = _as_arrays(batch[0]), _as_arrays(batch[1])
+    if x.get("mask") is None:
+        x = {"views": x["views"]}
+    batch_checks.check_labels(groups.split_labels(y).label, x)
+    return x, y
+
+
+def _as_arrays(nest):
+    def convert(leaf):
+        if leaf is None or type(leaf).__name__ in _NOT_DENSE:
+            return leaf
+        return np.asarray(leaf)
+
+    if isinstance(nest, list) and not any(hasattr(v, "shape") for v in nest):
+        nest = np.asarray(nest)
+    return keras.tree.map_structure(convert, nest)
+
+
+def _mask(x):
+    if "mask" in x:
+        return np.asarray(x["mask"], dtype=bool)
+    return np.ones(keras.tree.flatten(x["views"])[0].shape[:2], dtype=bool)

@@ -1,0 +1,159 @@
+"""Files of a run: `.npz` and `.json`, whole or not at all."""
+
+import base64
+import json
+import math
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+import numpy as np
+
+# How the arrays of a run look in a file; the rest is JSON.
+_ARRAYS = {
+    "mask": "bool",
+    "classes": "int64",
+    "images": "uint8",
+    "weights": "float32",
+    "losses": "float32",
+}
+_RECORDS = ("weights", "losses")
+
+
+def write(path: pathlib.Path, values: dict) -> None:
+    """Writes the fields of a run.
+
+    Args:
+        path: Ends in `.npz` or `.json`.
+        values: The fields by name.
+
+    Raises:
+        ValueError: If the ending is another.
+    """
+    check_path(path)
+    values = dict(values)
+    shape = (0, *np.shape(values["mask"]))
+    for name in _RECORDS:
+        values[name] = np.reshape(values[name], (-1, *shape[1:]))
+    arrays = {
+        name: np.asarray(values.pop(name), dtype)
+        for name, dtype in _ARRAYS.items()
+        if values[name] is not None
+    }
+    rest = {name: value for name, value in values.items() if value is not None}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+    )
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if path.suffix == ".npz":
+                text = json.dumps(plain(rest), allow_nan=False)
+                data = np.frombuffer(text.encode("utf-8"), "uint8")
+                np.savez(file, fields=data, **arrays)
+            else:
+                text = json.dumps(plain(rest | arrays), allow_nan=False)
+                file.write(text.encode("utf-8"))
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        pathlib.Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: pathlib.Path) -> dict:
+    """The fields of a run that `write` wrote.
+
+    Args:
+        path: Ends in `.npz` or `.json`.
+
+    Raises:
+        ValueError: If the ending is another or the file holds no run.
+    """
+    check_path(path)
+    if path.suffix == ".npz":
+        with np.load(path) as found:
+            arrays = {name: found[name] for name in found}
+        fields = arrays.pop("fields", np.zeros(0, "uint8"))
+        values = json.loads(fields.tobytes() or b"{}")
+        values |= arrays
+    else:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(values, dict) or "mask" not in values:
+        raise ValueError(
+            "The file must be one that `Run.save` wrote. "
+            f"Received: path={str(path)!r}"
+        )
+    for name, dtype in _ARRAYS.items():
+        if name in values:
+            values[name] = _array(values[name], dtype)
+    for name in _RECORDS:
+        shape = (-1, *values["mask"].shape)
+        values[name] = list(values[name].reshape(shape))
+    for name in ("lambda_p",):
+        values[name] = [_number(value) for value in values[name]]
+    values["objective"] = _restore(values["objective"])
+    values["logs"] = _restore(values["logs"])
+    return values
+
+
+def check_path(path: pathlib.Path) -> None:
+    """Raises ValueError for an ending without a format."""
+    if path.suffix not in (".npz", ".json"):
+        raise ValueError(
+            "The file of a run must end in .npz or .json. "
+            f"Received: path={str(path)!r}"
+        )
+
+
+def plain(value: Any) -> Any:
+    """`value` in types of JSON.
+
+    Numbers that are not finite become `"inf"`, `"-inf"` and null (NaN), and
+    images base64 of their bytes: lists of them would be huge.
+    """
+    if isinstance(value, np.ndarray) and value.dtype == np.uint8:
+        data = base64.b64encode(np.ascontiguousarray(value).tobytes())
+        return {"shape": list(value.shape), "base64": data.decode("ascii")}
+    if isinstance(value, np.ndarray) and value.dtype == np.float32:
+        # The shortest decimals that float32 can tell apart.
+        value = [float(str(number)) for number in value.ravel()]
+        return [plain(number) for number in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return str(value)
+
+
+def _array(value, dtype):
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, dict):
+        data = base64.b64decode(value["base64"])
+        return np.frombuffer(data, dtype).reshape(value["shape"]).copy()
+    if dtype == "float32":
+        value = [_number(number) for number in value]
+    return np.array(value, dtype)
+
+
+def _number(value):
+    return math.nan if value is None else float(value)
+
+
+def _restore(value):
+    """Logs and settings with their numbers that were not finite."""
+    if isinstance(value, dict):
+        return {key: _restore(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_restore(item) for item in value]
+    if value is None or value in ("inf", "-inf"):
+        return _number(value)
+    return value

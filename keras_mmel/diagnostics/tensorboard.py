@@ -1,0 +1,88 @@
+"""Event files for TensorBoard: scalars, histograms, images and text.
+
+Written by TensorFlow alone, so that the package `tensorboard` is needed where
+the files are looked at, not where they are written.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from keras_mmel.diagnostics import pictures
+
+_BUCKETS = 30
+# The plugins of TensorBoard, with the classes of data they declare.
+_SCALAR, _TENSOR, _BLOBS = 1, 2, 3
+
+
+class Writer:
+    """Writes summaries into a folder.
+
+    Args:
+        log_dir: The folder; TensorBoard shows it as one run.
+
+    Raises:
+        ImportError: If TensorFlow is not installed.
+    """
+
+    def __init__(self, log_dir: str | os.PathLike):
+        try:
+            import tensorflow as tf
+        except ImportError as error:
+            raise ImportError(
+                "`log_dir` needs TensorFlow, which writes the files that "
+                "TensorBoard reads: `pip install tensorflow`."
+            ) from error
+        self._tf = tf
+        with tf.device("CPU:0"):
+            self._writer = tf.summary.create_file_writer(os.fspath(log_dir))
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """One number."""
+        self._write(tag, np.float32(value), step, "scalars", _SCALAR)
+
+    def histogram(self, tag: str, values: Any, step: int) -> None:
+        """The distribution of some numbers; what is not finite is left out."""
+        values = np.asarray(values, dtype="float64").ravel()
+        values = values[np.isfinite(values)]
+        if not values.size:
+            return
+        low, high = values.min(), values.max()
+        if low == high:
+            # TensorBoard draws a single value as one bucket around it.
+            buckets = np.array([[low - 0.5, high + 0.5, values.size]])
+        else:
+            counts, edges = np.histogram(values, _BUCKETS)
+            buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
+        self._write(tag, buckets, step, "histograms", _TENSOR)
+
+    def image(self, tag: str, picture: np.ndarray, step: int) -> None:
+        """A picture, uint8 `(height, width, channels)`."""
+        height, width = picture.shape[:2]
+        data = [str(width), str(height), pictures.png(picture)]
+        self._write(tag, self._tf.constant(data), step, "images", _BLOBS)
+
+    def text(self, tag: str, markdown: str, step: int) -> None:
+        """Text in Markdown."""
+        self._write(tag, self._tf.constant(markdown), step, "text", _TENSOR)
+
+    def flush(self) -> None:
+        """Makes what was written visible to readers."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Ends the file."""
+        self._writer.close()
+
+    def _write(self, tag, tensor, step, plugin, data_class):
+        tf = self._tf
+        metadata = tf.compat.v1.SummaryMetadata()
+        metadata.plugin_data.plugin_name = plugin
+        metadata.data_class = data_class
+        with (
+            tf.device("CPU:0"),
+            self._writer.as_default(),
+            tf.summary.record_if(True),
+        ):
+            tf.summary.write(tag, tensor, step=step, metadata=metadata)
