@@ -1,0 +1,8 @@
+"""`python -m keras_mmel_cli` is `keras-mmel`."""
+
+import sys
+
+from keras_mmel_cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
