@@ -73,9 +73,11 @@ class Labels:
     def add(self, value, column: str) -> str | None:
         """Look at one label; say what is wrong with it, or `None`."""
         kind = _kind(value)
+        if self._given and value in self._given:
+            kind = "word"  # also where the names are numbers
         if kind == "none":
             return f"{column!r} is no label. Received: {_short(value)}"
-        if self._given and kind == "word" and value not in self._given:
+        if self._given and not self._is_class(value, kind):
             return (
                 f"{column!r} is none of the label names "
                 f"{', '.join(self._given)}. Received: {_short(value)}"
@@ -94,6 +96,11 @@ class Labels:
             if len(self._words) > _MOST_CLASSES:
                 return f"{column!r} holds too many words to be classes"
         return None
+
+    def _is_class(self, value, kind):
+        if kind == "integer":
+            return -1 <= int(value) < len(self._given)
+        return kind == "missing" or value in self._given
 
     def read(self, value) -> int | float | None:
         """The label that `value` stands for, after all were looked at."""
