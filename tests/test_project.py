@@ -68,12 +68,14 @@ def test_version_is_that_of_the_installed_distribution():
 
 def test_wheel_holds_the_package_with_its_type_marker():
     wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["packages"] == ["keras_mmel"]
+    assert wheel["packages"] == ["keras_mmel", "keras_mmel_cli"]
     assert not {"exclude", "only-include", "artifacts"} & set(wheel)
     assert (ROOT / "keras_mmel/py.typed").is_file()
 
 
-@pytest.mark.parametrize("folder", ["keras_mmel", "examples", "benchmarks"])
+@pytest.mark.parametrize(
+    "folder", ["keras_mmel", "keras_mmel_cli", "examples", "benchmarks"]
+)
 def test_files_are_short(folder):
     lengths = {
         str(path.relative_to(ROOT)): len(path.read_text().splitlines())
