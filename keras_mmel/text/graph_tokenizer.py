@@ -1,13 +1,11 @@
 """A BERT tokenizer as TensorFlow operations, from strings to ids."""
 
-import functools
 import json
 
-import numpy as np
 import tensorflow as tf
 
 from keras_mmel.text import code_points
-from keras_mmel.text import extras
+from keras_mmel.text.graph_normalizer import GraphNormalizer
 from keras_mmel.text.graph_wordpiece import GraphWordPiece
 from keras_mmel.text.tokenizer import Tokenizer
 
@@ -65,12 +63,7 @@ class GraphTokenizer(tf.Module):
             model["continuing_subword_prefix"],
             model["max_input_chars_per_word"],
         )
-        tables = _tables(json.dumps(state["normalizer"]))
-        self._entries = _paged(tables.entries)
-        self._kinds = _paged(tables.kinds)
-        self._replacements = tf.ragged.constant(
-            tables.replacements, dtype=tf.int32, row_splits_dtype=tf.int32
-        )
+        self._normalize = GraphNormalizer(state["normalizer"])
 
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None
@@ -104,6 +97,9 @@ class GraphTokenizer(tf.Module):
         joined = tf.concat(parts, axis=1)
         lengths = joined.row_lengths()
         ids = joined.to_tensor(self.pad_id)
+        # Only an empty batch has no column: no model takes that.
+        missing = tf.maximum(2 - tf.shape(ids)[1], 0)
+        ids = tf.pad(ids, [[0, 0], [0, missing]])
         mask = tf.sequence_mask(lengths, tf.shape(ids)[1])
         segments = tf.zeros_like(ids)
         if second is not None:
@@ -117,8 +113,7 @@ class GraphTokenizer(tf.Module):
 
     def pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Ids of sentences without special tokens, nothing cut."""
-        codes, rows = self._normalize(texts)
-        kinds = self._kind(codes)
+        codes, kinds, rows = self._normalize(texts)
         before = tf.concat([[code_points.SPACE], kinds[:-1]], 0)
         begins = tf.concat([[True], rows[1:] != rows[:-1]], 0)
         begins = begins[: tf.size(codes)]
@@ -134,43 +129,6 @@ class GraphTokenizer(tf.Module):
         return tf.RaggedTensor.from_value_rowids(
             ids, tf.gather(rows, where), tf.shape(texts, tf.int64)[0]
         )
-
-    def _normalize(self, texts):
-        """Normalized code points of all sentences and the row of each."""
-        codes = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
-        rows, codes = codes.value_rowids(), codes.values
-        parts = tf.gather(self._replacements, _look_up(self._entries, codes))
-        origin = parts.value_rowids()
-        codes = tf.where(
-            parts.values == code_points.ITSELF,
-            tf.gather(codes, origin),
-            parts.values,
-        )
-        rows = tf.gather(rows, origin)
-        # Canonical ordering: marks in a row go by their rank. Almost no text
-        # has two of those that are left.
-        ranks = _look_up(self._kinds, codes) // 4
-        same_row = rows[1:] == rows[:-1]
-        exchanged = same_row & (ranks[1:] > 0) & (ranks[1:] < ranks[:-1])
-        codes = tf.cond(
-            tf.reduce_any(exchanged),
-            lambda: _ordered(codes, ranks, same_row),
-            lambda: codes,
-        )
-        kept = self._kind(codes) != code_points.REMOVED
-        return codes[kept], rows[kept]
-
-    def _kind(self, codes):
-        return _look_up(self._kinds, codes) % 4
-
-
-def _ordered(codes, ranks, same_row):
-    """Each run of marks sorted by rank; neighbours of one rank stay."""
-    size = tf.size(codes, tf.int64)
-    follows = tf.concat([[False], same_row & (ranks[1:] > 0)], 0)
-    runs = tf.cumsum(tf.cast(~follows, tf.int64))
-    keys = (runs * 64 + tf.cast(ranks, tf.int64)) * size + tf.range(size)
-    return tf.gather(codes, tf.argsort(keys))
 
 
 def _longest_first(a, b, room):
@@ -193,32 +151,6 @@ def _cut(pieces, lengths):
     return tf.ragged.boolean_mask(
         pieces,
         tf.ragged.range(pieces.row_lengths()) < lengths[:, None],
-    )
-
-
-def _paged(table):
-    return (
-        tf.constant(table.pages, tf.int32),
-        tf.constant(table.values.astype(np.int32)),
-    )
-
-
-def _look_up(paged, codes):
-    pages, values = paged
-    size = values.shape[1]
-    page = tf.gather(pages, codes // size)
-    return tf.gather_nd(values, tf.stack([page, codes % size], axis=1))
-
-
-@functools.lru_cache(maxsize=4)
-def _tables(normalizer):
-    """The tables of a normalizer given as JSON; seconds the first time."""
-    library = extras.need("tokenizers", "text")
-    options = json.loads(normalizer)
-    del options["type"]
-    return code_points.read_code_points(
-        library.normalizers.BertNormalizer(**options).normalize_str,
-        library.pre_tokenizers.BertPreTokenizer().pre_tokenize_str,
     )
 
 
