@@ -189,9 +189,11 @@ def _load_head(model, checkpoint):
         checkpoint,
         f"{theirs}.LayerNorm",
     )
-    bias = f"{_HEAD}.bias"
+    # Two names of one parameter; where both are stored, transformers computes
+    # with the decoder's.
+    bias = f"{_HEAD}.decoder.bias"
     if bias not in checkpoint:
-        bias = f"{_HEAD}.decoder.bias"
+        bias = f"{_HEAD}.bias"
     hf_weights.assign(variables[f"{ours}/output_bias"], checkpoint, bias)
     if not model.tied:
         hf_weights.assign(

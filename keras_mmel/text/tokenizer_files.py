@@ -5,6 +5,13 @@ import pathlib
 
 from keras_mmel.text import extras
 
+# Of `tokenizer_config.json`, and what `tokenizer.json` calls them.
+_OPTIONS = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+
 # Fewer and a vocabulary file is not one.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -12,11 +19,12 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 def read(directory: pathlib.Path) -> str:
     """Read the tokenizer of a checkpoint, in Hugging Face or keras-hub layout.
 
-    `tokenizer.json` comes first, then `vocab.txt` with `tokenizer_config.json`.
-    `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` of
-    `tokenizer_config.json` are the options of a `vocab.txt`, by default `True`,
+    `tokenizer.json` comes before `vocab.txt`. `do_lower_case`, `strip_accents`
+    and `tokenize_chinese_chars` of `tokenizer_config.json` come before what
+    `tokenizer.json` says, as in transformers; without either they are `True`,
     `None` (as `do_lower_case`) and `True`. In keras-hub layout the vocabulary
-    and `lowercase` are read, and text is cut as BERT does.
+    and `lowercase` are read, and text is cut as BERT does, not in the ways of
+    `keras_hub.models.BertTokenizer` that differ from it.
 
     Args:
         directory: the checkpoint's directory.
@@ -30,15 +38,15 @@ def read(directory: pathlib.Path) -> str:
     """
     whole = directory / "tokenizer.json"
     state = _json(whole) if whole.exists() else {}
+    config = directory / "tokenizer_config.json"
+    options = _json(config) if config.exists() else {}
     if "model" in state:
-        return json.dumps(state)
+        return json.dumps(_with_options(state, options))
     if "class_name" in state:
         vocabulary = directory / "assets" / "tokenizer" / "vocabulary.txt"
         options = {"do_lower_case": state["config"].get("lowercase", False)}
     else:
         vocabulary = directory / "vocab.txt"
-        config = directory / "tokenizer_config.json"
-        options = _json(config) if config.exists() else {}
     if not vocabulary.exists():
         raise FileNotFoundError(
             "a checkpoint must have a tokenizer: `tokenizer.json` or "
@@ -98,6 +106,18 @@ def from_vocabulary(
         ]
     )
     return made.to_str()
+
+
+def _with_options(state, options):
+    normalizer = state.get("normalizer") or {}
+    if normalizer.get("type") != "BertNormalizer":
+        return state
+    changed = {
+        ours: options[theirs]
+        for theirs, ours in _OPTIONS.items()
+        if theirs in options
+    }
+    return state | {"normalizer": normalizer | changed}
 
 
 def _json(path):

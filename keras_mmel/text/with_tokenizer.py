@@ -1,6 +1,7 @@
 """What both BERT models share: a tokenizer and the checkpoint's config."""
 
 import json
+import pathlib
 
 import keras
 
@@ -39,6 +40,13 @@ class WithTokenizer:
             "tokenizer": None if tokenizer is None else tokenizer.to_json(),
             "config": self.config,
         }
+
+    def save_to_preset(self, preset_dir, max_shard_size=10):
+        """Save in keras-hub layout, with the tokenizer beside it."""
+        super().save_to_preset(preset_dir, max_shard_size=max_shard_size)
+        if self._tokenizer is not None:
+            path = pathlib.Path(preset_dir) / "tokenizer.json"
+            path.write_text(self._tokenizer.to_json(), encoding="utf-8")
 
 
 def check_vocabulary(
