@@ -46,8 +46,10 @@ import json
 import pathlib
 import statistics
 import sys
+import time
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 import keras_mmel
@@ -145,6 +147,41 @@ def run_settings(args, method, seed):
         "replicas": args.replicas,
         "mixed_precision": args.mixed_precision,
     }
+
+
+def record_path(argv):
+    """Where the record of one run goes; `argv` names one method and seed."""
+    args = parse_arguments(argv)
+    (method,), (seed,) = args.methods, args.seeds
+    return (
+        pathlib.Path(args.out)
+        / f"{run_name(run_settings(args, method, seed))}.json"
+    )
+
+
+def work(argv):
+    """What kind of work one run is, and how many views it takes."""
+    args = parse_arguments(argv)
+    (method,), (seed,) = args.methods, args.seeds
+    settings = run_settings(args, method, seed)
+    images = settings["limit"] or cifar_data.TRAINING_IMAGES
+    views = images * settings["num_views"] * settings["epochs"]
+    return f"views of ResNet-{settings['depth']}", views
+
+
+def measure(kind):
+    """Views a second of training `kind`, from a few steps of 64."""
+    depth = int(kind.rpartition("-")[2])
+    args = parse_arguments(["--depth", str(depth)])
+    settings = run_settings(args, "da", 0)
+    model = cifar_model.build_model(settings, steps_per_epoch=10)
+    batch = np.zeros((64, 32, 32, 3), "uint8"), np.zeros(64, int)
+    model.train_on_batch(*batch)
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < 5 or steps < 2:
+        model.train_on_batch(*batch)
+        steps += 1
+    return 64 * steps / (time.perf_counter() - start)
 
 
 def run_name(settings):

@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 
+TRAINING_IMAGES = 50_000
 CLASSES = {"cifar10": 10, "cifar100": 100}
 # Of the training images, per channel, in units of pixel values.
 MEAN = {

@@ -1,0 +1,45 @@
+"""Which tables there are, and the cells of each."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+
+from examples.reproduce import images
+from examples.reproduce.cells import Cell
+from examples.reproduce.cells import Places
+
+TABLES: dict[str, Callable[[str, Places], list[Cell]]] = {
+    "table1": images.table1,
+    "table2": images.table2,
+    "table5": images.table5,
+    "rivals": images.rivals,
+    "lambda_p": images.lambda_p,
+}
+
+
+def collect(
+    tables: Iterable[str], scale: str, places: Places, only: Iterable[str] = ()
+) -> list[Cell]:
+    """The cells of some tables, in order.
+
+    Args:
+        tables: names in `TABLES`.
+        scale: `"paper"` or `"small"`.
+        places: where data and results are.
+        only: keep the cells whose `table/name` holds every one of these words.
+
+    Raises:
+        ValueError: If nothing is left.
+    """
+    only = tuple(only)
+    found = [
+        cell
+        for table in tables
+        for cell in TABLES[table](scale, places)
+        if all(word in f"{cell.table}/{cell.name}" for word in only)
+    ]
+    if not found:
+        raise ValueError(
+            f"No cell of {', '.join(tables)} has every word of `only` in its "
+            f"name (--list shows them). Received: {' '.join(only)}"
+        )
+    return found

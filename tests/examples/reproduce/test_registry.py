@@ -1,0 +1,114 @@
+import importlib
+
+import pytest
+
+from examples import cifar
+from examples.reproduce import __main__ as command_line
+from examples.reproduce import registry
+from examples.reproduce.cells import Places
+
+TABLES = sorted(registry.TABLES)
+
+
+def cells(table, scale="paper", only=()):
+    return registry.collect([table], scale, Places(), only)
+
+
+@pytest.mark.parametrize("scale", ["paper", "small"])
+@pytest.mark.parametrize("table", TABLES)
+def test_every_cell_is_a_command_of_its_script(table, scale):
+    found = cells(table, scale)
+    names = [cell.name for cell in found]
+    assert len(set(names)) == len(names)
+    records = set()
+    for cell in found:
+        script = importlib.import_module(cell.module)
+        for seed in cell.seeds:
+            records.add(script.record_path(cell.run_arguments(seed)))
+        kind, units = script.work(cell.run_arguments(cell.seeds[0]))
+        assert isinstance(kind, str)
+        assert units > 0
+        assert (cell.paper is not None) == (
+            scale == "paper" and table not in ("rivals", "lambda_p")
+        )
+    assert len(records) == sum(len(cell.seeds) for cell in found)
+
+
+class TestTable1:
+    def test_the_recipe_of_a_cell(self):
+        (cell,) = cells("table1", only=["cifar100", "resnet44", "mmel-h"])
+        args = cifar.parse_arguments(cell.run_arguments(3))
+        settings = cifar.run_settings(args, "mmel-h", 3)
+        assert settings["dataset"] == "cifar100"
+        assert settings["depth"] == 44
+        assert settings["epochs"] == 200
+        assert settings["num_views"] == 10
+        assert settings["batch_size"] == 128
+        assert cell.paper.mean == (73.18,)
+        assert cell.paper.std == (0.31,)
+        assert cell.seeds == (0, 1, 2, 3, 4)
+
+    def test_what_the_paper_ran_once(self):
+        (cell,) = cells("table1", only=["cifar10-resnet20-da-long"])
+        assert cell.seeds == (0,)
+        assert cell.paper.hours == 6.7
+        args = cifar.parse_arguments(cell.run_arguments(0))
+        assert cifar.run_settings(args, "da-long", 0)["epochs"] == 2000
+
+    def test_lambda_t_is_picked_from_three(self):
+        found = cells("table1", only=["cifar10-resnet20-mmel-s"])
+        given = {
+            cifar.parse_arguments(cell.run_arguments(0)).lambda_t
+            for cell in found
+        }
+        assert given == {0.5, 1.0, 2.0}
+
+
+def test_table_2_varies_the_views():
+    found = cells("table2", only=["cifar10-resnet20-mmel-h"])
+    views = [
+        cifar.parse_arguments(cell.run_arguments(0)).num_views for cell in found
+    ]
+    assert views == [2, 5, 10, 20]
+    assert [cell.paper.mean[0] for cell in found] == [
+        92.77,
+        93.11,
+        93.16,
+        93.57,
+    ]
+
+
+class TestCommandLine:
+    def test_list(self, capsys):
+        words = ["table1", "--only", "cifar10-resnet56", "uniform", "--list"]
+        assert command_line.main(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines == [
+            "table1/cifar10-resnet56-uniform  5 seeds  paper 94.62 ± 0.18",
+            "1 cells, 5 runs",
+        ]
+
+    def test_dry_run_prints_what_is_left(self, capsys, monkeypatch, tmp_path):
+        monkeypatch.setattr(cifar, "measure", lambda kind: 1000.0)
+        words = ["lambda_p", "--scale", "small", "--dry-run", "--out"]
+        words += [str(tmp_path), "--only", "lambda_p=0.3"]
+        assert command_line.main(words) == 0
+        out = capsys.readouterr().out
+        assert out.count("python -m examples.cifar --method mmel-h") == 3
+        # Three seeds of 60 epochs of 5 views of 1,000 images.
+        assert "# about 0.2 hours, one run at a time" in out
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "words, message",
+        [
+            (["table9"], "invalid choice: 'table9'"),
+            (["table1", "--only", "resnet99"], "Received: resnet99"),
+            (["table1", "--jobs", "0"], "--jobs must be at least 1"),
+        ],
+    )
+    def test_wrong_arguments(self, words, message, capsys):
+        with pytest.raises(SystemExit) as stop:
+            command_line.main(words)
+        assert stop.value.code == 2
+        assert message in capsys.readouterr().err
