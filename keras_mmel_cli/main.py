@@ -64,8 +64,6 @@ def main(argv: list[str] | None = None) -> int:
 # What wrong input raises; anything else is a fault of ours and may be loud.
 _FORESEEN = (
     ValueError,
-    TypeError,
-    KeyError,
     OSError,
     ImportError,
     UnicodeError,
@@ -76,8 +74,6 @@ def one_line(error: BaseException) -> str:
     """The message of an error in one line, without control characters."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.strerror}: {error.filename}"
-    elif isinstance(error, KeyError) and len(error.args) == 1:
-        text = str(error.args[0])
     else:
         text = str(error)
     text = " ".join(text.split()) or type(error).__name__

@@ -75,15 +75,17 @@ def _augment(commands):
         metavar="PRESET",
         help="hf://owner/name, kaggle://..., a keras-hub name, or a directory",
     )
-    _data(parser)
     parser.add_argument(
         "--data",
         required=True,
         metavar="NAME|FILE",
         help="a TFDS name such as glue/rte, or a .csv, .tsv or .jsonl file",
     )
+    _data(parser)
     parser.add_argument(
-        "--split", help="split to read and to write (default: train)"
+        "--split",
+        default="train",
+        help="split to read and to write (default: train)",
     )
     parser.add_argument("--data_dir", help="where TFDS keeps its data sets")
     parser.add_argument(
@@ -93,12 +95,14 @@ def _augment(commands):
     parser.add_argument(
         "--num_augmented",
         type=_positive,
+        metavar="N",
         default=given,
         help="samples of each example (default: 4)",
     )
     parser.add_argument(
         "--mask_ratio",
         type=_share,
+        metavar="SHARE",
         default=given,
         help="share of the tokens to replace, 0 to 1 (default: 0.4)",
     )
@@ -125,6 +129,7 @@ def _augment(commands):
     parser.add_argument(
         "--max_length",
         type=_positive,
+        metavar="N",
         default=given,
         help="tokens of a text or a pair (default: what the model takes)",
     )
@@ -134,8 +139,8 @@ def _augment(commands):
         "--shard",
         type=_shard,
         metavar="I/N",
-        help="the part of this process, from 0/N to N-1/N, in a directory of "
-        "its own; `merge` joins the parts",
+        help="write one of N parts, 0/N to N-1/N: processes share --out, or "
+        "each has its own and `merge` joins them",
     )
     _out(parser)
 
@@ -156,9 +161,12 @@ def _label(commands):
         metavar="FILE",
         help="a fine-tuned text classifier, saved by model.save",
     )
-    parser.add_argument("--batch_size", type=_positive, default=64)
     parser.add_argument(
-        "--split", help="which split (default: the one that is there)"
+        "--batch_size",
+        type=_positive,
+        default=64,
+        metavar="N",
+        help="texts of one call of the teacher (default: 64)",
     )
     _out(parser)
 
@@ -192,9 +200,6 @@ def _inspect(commands):
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="of the draw (default: 0)"
-    )
-    parser.add_argument(
-        "--split", help="which split (default: the one that is there)"
     )
 
 
@@ -302,7 +307,11 @@ def _data(parser):
 
 def _shards(parser):
     parser.add_argument(
-        "--num_shards", type=_positive, default=1, help="files (default: 1)"
+        "--num_shards",
+        type=_positive,
+        metavar="N",
+        help="files to write (default: one for 512 examples); a run that is "
+        "stopped loses the files it has not finished",
     )
 
 
@@ -411,6 +420,14 @@ def _check_import(options):
     if not options.text:
         raise ValueError(
             "--text is needed: the column of the text, or both of a pair"
+        )
+    if not (
+        options.id or options.views or options.original or options.originals
+    ):
+        raise ValueError(
+            "what belongs together? Name the views (--views), the ids (--id), "
+            "the original text (--original) or the file that was augmented "
+            "(--originals)"
         )
     if options.original and len(options.original) != len(options.text):
         raise ValueError(

@@ -10,6 +10,7 @@ from keras_mmel.text.files.importers.records import TableFile
 from keras_mmel.text.files.importers.records import open_table
 from keras_mmel.text.files.importers.tinybert import from_tinybert
 from keras_mmel.text.files.importers.wide_form import WideForm
+from keras_mmel.text.files.importers.writing import write_imported
 
 __all__ = [
     "AfterOriginals",
@@ -22,4 +23,5 @@ __all__ = [
     "WideForm",
     "from_tinybert",
     "open_table",
+    "write_imported",
 ]

@@ -45,6 +45,7 @@ class AfterOriginals(GroupFile):
     ):
         self._originals = originals
         self._text = tuple(text)
+        self.num_texts = len(self._text)
         self._label = label
         super().__init__(
             table, label_names=label_names, max_problems=max_problems

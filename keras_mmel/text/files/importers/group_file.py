@@ -26,6 +26,8 @@ class GroupFile:
         BadFile: naming the lines that are wrong.
     """
 
+    num_texts: int
+
     def __init__(self, table, *, label_names=None, max_problems: int = 20):
         self.table = table
         self.ids: list[str] = []
@@ -44,9 +46,14 @@ class GroupFile:
         return len(self.ids)
 
     @property
+    def label_kind(self) -> str | None:
+        """`"class"`, `"value"`, or `None` where there are no labels."""
+        return self.labels.kind
+
+    @property
     def label_names(self) -> tuple[str, ...] | None:
         """Names of the classes, where the labels have any."""
-        return self.labels.names
+        return self.labels.names if self.label_kind == "class" else None
 
     def groups(
         self, start: int = 0, stop: int | None = None

@@ -70,6 +70,12 @@ class Labels:
             return self._given
         return tuple(sorted(self._words)) or None
 
+    @property
+    def kind(self) -> str | None:
+        """`"class"`, `"value"`, or `None` where there are no labels."""
+        kinds = {"integer": "class", "word": "class", "number": "value"}
+        return kinds.get(self._kind)
+
     def add(self, value, column: str) -> str | None:
         """Look at one label; say what is wrong with it, or `None`."""
         kind = _kind(value)

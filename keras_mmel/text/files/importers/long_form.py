@@ -60,6 +60,7 @@ class LongForm(GroupFile):
                 "or by the file that was augmented. Received: none of them"
             )
         self._text = tuple(text)
+        self.num_texts = len(self._text)
         self._label = label
         self._id = id
         self._original = tuple(original) if original else None

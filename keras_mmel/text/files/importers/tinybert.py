@@ -163,6 +163,7 @@ class TinyBertPairs(GroupFile):
 
     def __init__(self, table, layout, *, pair_fault, max_problems):
         self._layout = layout
+        self.num_texts = len(layout.text)
         self._pair_fault = pair_fault
         self.faulty_groups = 0
         self.faulty_rows = 0

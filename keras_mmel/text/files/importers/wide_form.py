@@ -52,6 +52,7 @@ class WideForm(GroupFile):
         max_problems: int = 20,
     ):
         self._text = tuple(text)
+        self.num_texts = len(self._text)
         self._views = tuple(views)
         self._label = label
         self._id = id

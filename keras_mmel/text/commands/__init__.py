@@ -1,0 +1,1 @@
+"""What each command of `keras-mmel` does with its arguments."""
