@@ -255,12 +255,6 @@ def _import(commands):
         "(default); keep: as it is; combine: sample i is sample i of both",
     )
     parser.add_argument(
-        "--quoting",
-        choices=("csv", "none"),
-        default="csv",
-        help="whether quotes in .csv and .tsv enclose a field (default: csv)",
-    )
-    parser.add_argument(
         "--tokenizer",
         metavar="PRESET",
         help="also store token ids of this tokenizer; without it they are "
@@ -302,6 +296,12 @@ def _data(parser):
         nargs="+",
         metavar="NAME",
         help="what the labels 0, 1, ... are called in the file",
+    )
+    parser.add_argument(
+        "--quoting",
+        choices=("csv", "none"),
+        default="csv",
+        help="whether quotes in .csv and .tsv enclose a field (default: csv)",
     )
 
 

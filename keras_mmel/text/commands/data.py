@@ -19,10 +19,10 @@ def open_source(options: argparse.Namespace) -> Source:
     name = options.data
     columns = {"label": options.label, "id": options.id}
     if name.lower().endswith((".csv", ".tsv", ".jsonl")):
-        read = from_jsonl if name.lower().endswith(".jsonl") else from_csv
-        return read(
-            name, options.text, label_names=options.label_names, **columns
-        )
+        columns["label_names"] = options.label_names
+        if name.lower().endswith(".jsonl"):
+            return from_jsonl(name, options.text, **columns)
+        return from_csv(name, options.text, quoting=options.quoting, **columns)
     if options.label_names:
         raise ValueError(
             "--label_names are for files; TFDS has its own. "

@@ -12,6 +12,8 @@ from keras_mmel.text.files.importers.problems import Problems
 
 Row = dict[str, object]
 
+_CHANGED = "the file changed while it was read"
+
 
 @dataclasses.dataclass(frozen=True)
 class Record:
@@ -111,9 +113,21 @@ class TableFile:
         file.seek(offset)
         lines = _Lines(file, offset, 0)
         cells = _next_row(csv.reader(lines, **self._dialect), lines)
+        return self._row(cells)
+
+    def records_from(self, offset: int) -> collections.abc.Iterator[Row]:
+        """The rows from the one that starts at `offset` on, in order."""
+        with open(self.path, "rb") as file:
+            file.seek(offset)
+            lines = _Lines(file, offset, 0)
+            reader = csv.reader(lines, **self._dialect)
+            while (cells := _next_row(reader, lines)) is not None:
+                if cells:
+                    yield self._row(cells)
+
+    def _row(self, cells):
         if not isinstance(cells, list) or len(cells) != len(self.columns):
-            problems = Problems(self.path)
-            problems.add(None, "the file changed while it was read")
+            Problems(self.path).add(None, _CHANGED)
         return dict(zip(self.columns, cells, strict=True))
 
     def _explain(self, message, first, after):
@@ -161,10 +175,21 @@ class JsonLinesFile:
     def record_at(self, file, offset: int) -> Row:
         """The object that starts at `offset` of the open binary `file`."""
         file.seek(offset)
-        row = _parse_object(file.readline(), offset == 0)
+        return self._row(file.readline(), offset)
+
+    def records_from(self, offset: int) -> collections.abc.Iterator[Row]:
+        """The objects from the one that starts at `offset` on, in order."""
+        with open(self.path, "rb") as file:
+            file.seek(offset)
+            for raw in file:
+                if raw.strip():
+                    yield self._row(raw, offset)
+                offset += len(raw)
+
+    def _row(self, raw, offset):
+        row = _parse_object(raw, offset == 0)
         if isinstance(row, str):
-            problems = Problems(self.path)
-            problems.add(None, "the file changed while it was read")
+            Problems(self.path).add(None, _CHANGED)
         return row
 
 

@@ -27,6 +27,10 @@ def read_all(table, limit=1):
 
 
 def read_each(table, records):
+    """Each row by its place, the last first; and all from each place on."""
+    rows = [record.row for record in records]
+    for number, record in enumerate(records):
+        assert list(table.records_from(record.offset)) == rows[number:]
     with open(table.path, "rb") as file:
         return [table.record_at(file, r.offset) for r in reversed(records)]
 
