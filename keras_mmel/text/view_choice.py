@@ -1,0 +1,120 @@
+"""Which rows of a table an epoch shows, and in which batches.
+
+Every choice is a hash of (seed, epoch, example id), so it does not depend on
+shards, batches, threads or restarts.
+"""
+
+import tensorflow as tf
+
+from keras_mmel.data import seeds
+
+# Parts of the key beside those of `keras_mmel.data.seeds`.
+_TURNS = 3
+_BATCHES = 4
+
+
+def choose_groups(first, views, keys, num_views: int, seed: int, epoch):
+    """The rows of every group: the original and views drawn from the pool.
+
+    Args:
+        first: (examples,), the row of each original.
+        views: (examples,), rows of each example, the original included.
+        keys: (examples,), hashes of the examples' ids.
+        num_views: size of a group.
+        seed: the seed of the run.
+        epoch: scalar.
+
+    Returns:
+        Rows (examples, num_views), the original first, and whether they are
+        real; what is not repeats the original.
+    """
+    pool = tf.cast(views - 1, tf.int32)
+    largest = tf.reduce_max(pool)
+    places = tf.range(largest)
+    there = places < pool[:, None]
+    ranks = _ranks(
+        seed, seeds.VIEWS, epoch, keys[:, None], tf.cast(places, tf.int64)
+    )
+    ranks = tf.where(there, ranks, tf.int64.max)
+    # Where there are too few, all of them come, and none depends on the draw.
+    wanted = tf.minimum(num_views - 1, largest)
+    drawn = tf.argsort(ranks, axis=1, stable=True)[:, :wanted]
+    drawn = tf.pad(
+        tf.cast(drawn, first.dtype), [[0, 0], [0, num_views - 1 - wanted]]
+    )
+    real = tf.range(num_views - 1) < pool[:, None]
+    original = first[:, None]
+    rows = tf.where(real, original + 1 + drawn, original)
+    rows = tf.concat([original, rows], axis=1)
+    real = tf.pad(real, [[0, 0], [1, 0]], constant_values=True)
+    rows = tf.ensure_shape(rows, [None, num_views])
+    return rows, tf.ensure_shape(real, [None, num_views])
+
+
+def choose_one(first, views, keys, num_views: int, seed: int, epoch):
+    """One row of every example: each of its views once in `num_views` epochs.
+
+    Args:
+        first: (examples,), the row of each original.
+        views: (examples,), rows of each example, the original included.
+        keys: (examples,), hashes of the examples' ids.
+        num_views: how many views an example has a turn of, as in a group.
+        seed: the seed of the run.
+        epoch: scalar.
+
+    Returns:
+        Rows (examples, 1).
+    """
+    cycle, turn = epoch // num_views, epoch % num_views
+    rows, real = choose_groups(first, views, keys, num_views, seed, cycle)
+    places = tf.range(num_views, dtype=tf.int64)
+    ranks = _ranks(seed, _TURNS, cycle, keys[:, None], places)
+    ranks = tf.where(real, ranks, tf.int64.max)
+    order = tf.argsort(ranks, axis=1, stable=True)
+    # A small group begins anew within the cycle.
+    count = tf.reduce_sum(tf.cast(real, tf.int64), axis=1)
+    place = tf.gather(order, (turn % count)[:, None], batch_dims=1)
+    return tf.gather(rows, place, batch_dims=1)
+
+
+def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
+    """A random order of the examples, batches of like lengths in random order.
+
+    The examples are shuffled and cut into windows of `window` batches; within
+    a window they are sorted by length, which keeps padding small, and the
+    batches are shuffled among all.
+
+    Args:
+        lengths: (examples,), padded lengths.
+        keys: (examples,), hashes of the examples' ids.
+        batch_size: examples in a batch.
+        window: batches in a window; 1 turns the sorting off.
+        seed: the seed of the run.
+        epoch: scalar.
+
+    Returns:
+        The order (examples,), whose consecutive `batch_size` are a batch, and
+        the order in which the batches are shown (batches,), a last one that is
+        not full included.
+    """
+    shuffled = tf.argsort(_ranks(seed, seeds.SHUFFLE, epoch, keys), stable=True)
+    count = tf.size(shuffled)
+    if window > 1:
+        windows = tf.range(count) // (batch_size * window)
+        length = tf.cast(tf.gather(lengths, shuffled), tf.int64)
+        wide = tf.reduce_max(length) + 1
+        shuffled = tf.gather(
+            shuffled,
+            tf.argsort(tf.cast(windows, tf.int64) * wide + length, stable=True),
+        )
+    batches = tf.range(-(-count // batch_size), dtype=tf.int64)
+    ranks = _ranks(seed, seeds.SHUFFLE, epoch, _BATCHES, batches)
+    return shuffled, tf.argsort(ranks, stable=True)
+
+
+def _ranks(*parts):
+    """Random numbers that are compared, int64 and below the largest one."""
+    hashed = tf.bitwise.right_shift(
+        seeds.fold(*parts), tf.constant(2, "uint64")
+    )
+    return tf.cast(hashed, tf.int64)
