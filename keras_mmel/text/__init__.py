@@ -2,6 +2,9 @@
 
 import importlib
 
+# Makes saved text models loadable; cheap, without keras-hub.
+from keras_mmel.text import registration  # noqa: F401
+
 # Loaded on first use: each part needs only its own optional libraries, and
 # `import keras_mmel.text` alone must not load keras-hub.
 _PARTS = {
