@@ -1,0 +1,219 @@
+"""Shard files: one appears whole or not at all."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import shutil
+from collections.abc import Iterable
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+try:
+    import fcntl
+except ImportError:  # Windows: two writers of one shard are not noticed there
+    fcntl = None
+
+# Length, its checksum and the checksum of the content, around each record.
+_FRAME_BYTES = 8 + 4 + 4
+
+# Locks are a courtesy: file systems that have none must still work.
+_NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
+
+
+def shard_name(split: str, index: int, num_shards: int) -> str:
+    """Name of a shard's file, as TFDS expects it."""
+    return f"augmented-{split}.tfrecord-{index:05d}-of-{num_shards:05d}"
+
+
+def shard_ranges(num_examples: int, num_shards: int) -> list[range]:
+    """Numbers of the examples in each shard; lengths differ by one at most."""
+    ends = [num_examples * i // num_shards for i in range(num_shards + 1)]
+    return [range(*pair) for pair in zip(ends, ends[1:], strict=False)]
+
+
+def write_shard(path: pathlib.Path, records: Iterable[bytes]) -> None:
+    """Write records into a TFRecord file that appears whole or not at all.
+
+    They go into a hidden file beside it, which is flushed to the disk and
+    renamed last.
+
+    Args:
+        path: the shard's file.
+        records: serialized records.
+
+    Raises:
+        OSError: if the disk is full, or does not keep what it was given;
+            nothing is left behind.
+        ValueError: if another process is writing this shard.
+    """
+    with replacing(path) as temporary:
+        size = 0
+        file = tf.io.TFRecordWriter(str(temporary))
+        try:
+            for record in records:
+                # Making the record may fail too, and that is another matter.
+                with _as_os_error(path):
+                    file.write(record)
+                size += len(record) + _FRAME_BYTES
+        finally:
+            with _as_os_error(path):
+                file.close()
+        found = temporary.stat().st_size
+        if found != size:
+            raise OSError(
+                errno.EIO, f"{found} bytes arrived of {size}", str(path)
+            )
+
+
+def copy_shard(source: pathlib.Path, path: pathlib.Path) -> None:
+    """Copy a shard to a file that appears whole or not at all."""
+    with replacing(path) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """Write a small file that appears whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
+    """The serialized records of a shard.
+
+    Args:
+        path: the shard's file.
+        num_records: how many there must be.
+
+    Yields:
+        The records in order.
+
+    Raises:
+        ValueError: naming the shard, if it is damaged.
+    """
+    read = 0
+    try:
+        for batch in tf.data.TFRecordDataset(str(path)).batch(128):
+            for record in batch.numpy():
+                read += 1
+                yield record
+    except tf.errors.DataLossError as error:
+        # Records come in batches: the damaged one is among the next.
+        raise _damaged(path, f"behind record {read}, {error.message}") from None
+    except tf.errors.NotFoundError:
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such shard", str(path)
+        ) from None
+    if read != num_records:
+        raise _damaged(path, f"{read} records where {num_records} belong")
+
+
+def check_shard(path: pathlib.Path, num_records: int) -> int:
+    """Read a shard to its end.
+
+    Args:
+        path: the shard's file.
+        num_records: how many records there must be.
+
+    Returns:
+        Bytes of its records, their frames not counted.
+
+    Raises:
+        ValueError: naming the shard, if it is damaged.
+    """
+    return sum(map(len, read_shard(path, num_records)))
+
+
+@contextlib.contextmanager
+def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Give a hidden file to write into, which becomes `path` at the end."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with _locked_file(temporary, path):
+        try:
+            yield temporary
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+@contextlib.contextmanager
+def locked_directory(directory: pathlib.Path) -> Iterator[None]:
+    """Hold a directory for oneself; waits for other processes."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        _lock(descriptor, wait=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(directory: pathlib.Path) -> None:
+    """Make renames in a directory outlast a loss of power."""
+    if fcntl is None:
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _locked_file(temporary, path):
+    # The lock goes with its process, so that a killed one blocks nobody.
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if not _lock(descriptor, wait=False):
+            raise ValueError(
+                f"Another process is writing {path.name!r}; processes that "
+                "share a directory must write different shards. "
+                f"Received: directory={str(path.parent)!r}"
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor, wait):
+    if fcntl is None:
+        return True
+    how = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
+    try:
+        fcntl.flock(descriptor, how)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
+
+
+@contextlib.contextmanager
+def _as_os_error(path):
+    """What TensorFlow says of a full disk, in Python's words."""
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError as error:
+        raise OSError(errno.ENOSPC, error.message, str(path)) from error
+    except (
+        tf.errors.UnknownError,
+        tf.errors.InternalError,
+        tf.errors.DataLossError,
+    ) as error:
+        raise OSError(errno.EIO, error.message, str(path)) from error
+
+
+def _damaged(path, what):
+    return ValueError(
+        f"The shard {path.name!r} is damaged: {what}. Delete it and run the "
+        "command that made it again: it makes the missing shards alone. "
+        f"Received: {str(path)!r}"
+    )
