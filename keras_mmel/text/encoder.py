@@ -91,6 +91,7 @@ def take_encoder(masked_lm: keras.Model) -> Encoder:
 
     Raises:
         TypeError: if the model is not built as keras-hub builds its BERT.
+        RuntimeError: if the backend of Keras is not TensorFlow.
 
     Example:
 
@@ -101,6 +102,11 @@ def take_encoder(masked_lm: keras.Model) -> Encoder:
     encoder = take_encoder(load_masked_lm("hf://google-bert/bert-base-cased"))
     ```
     """
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            "The masked LM must run on Keras's TensorFlow backend. "
+            f"Received: backend {keras.backend.backend()!r}"
+        )
     try:
         backbone, head = masked_lm.backbone, masked_lm.masked_lm_head
         return Encoder(
@@ -265,7 +271,7 @@ def _norm(layer):
 
 
 def _float(variable):
-    return tf.constant(keras.ops.convert_to_numpy(variable).astype("float32"))
+    return tf.cast(tf.convert_to_tensor(variable.value), tf.float32)
 
 
 def _cast(part, dtype):
