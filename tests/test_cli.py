@@ -205,7 +205,7 @@ def test_what_a_command_finds_wrong_is_one_line(
 ):
     raising(error)
     line = fails(["inspect", str(tmp_path)], capsys)
-    assert line == f"keras-mmel inspect: error: {line[26:]}"
+    assert line.startswith("keras-mmel inspect: error: ")
     assert message in line
 
 
