@@ -31,6 +31,7 @@ class Budget:
         self.spent = 0.0
         self._clock = clock
         self._last = 0.0
+        self._is_warm = False
         self._began = clock()
 
     def start(self) -> None:
@@ -41,7 +42,9 @@ class Budget:
     def allows(self) -> bool:
         """Whether one more run, as long as the last, stays within the share.
 
-        The first run is always allowed: its time is not known yet.
+        The first two are always allowed: the first one, which loads and
+        allocates what later ones find in place, tells nothing about the time
+        of the others and does not count.
         """
         others = self._clock() - self._began - self.spent
         return self.spent + self._last <= self.share * others
@@ -53,5 +56,11 @@ class Budget:
         try:
             yield
         finally:
-            self._last = self._clock() - began
-            self.spent += self._last
+            took = self._clock() - began
+            if self._is_warm:
+                self._last = took
+                self.spent += took
+            else:
+                # As if it had not been, for the time of the others as well.
+                self._began += took
+                self._is_warm = True

@@ -33,8 +33,9 @@ class ViewWeights(keras.callbacks.Callback):
     after `fit` are the same, bit for bit, with and without the callback.
 
     By default it looks at the end of epochs: of every epoch where that takes
-    at most 1 % of the time of training so far, else of as many as that share
-    allows, and always of the first and the last. Give `every_n_epochs` or
+    at most 1 % of the time of training, else of as many as that share allows
+    (the first look, which warms up, is not counted), and always of the first
+    and the last. Give `every_n_epochs` or
     `every_n_steps` for looks at fixed times, whatever they take.
 
     Give the callback as the last one, so that its logs have what others add.

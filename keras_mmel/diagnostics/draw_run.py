@@ -112,7 +112,7 @@ def _draw_effective(axes, run, x):
             run.steps,
             [found["effective_views"] for found in run.summaries],
             color=style.ORANGE,
-            label="probe (band: 80 % of groups)",
+            label="probe in inference (band: 80 % of groups)",
             marker=".",
         )
     most = int(run.counted.sum(axis=1).max(initial=0))
@@ -148,8 +148,9 @@ def _draw_by_view(axes, run):
             marker=".",
             linewidth=1.5 if has_legend or not index else 0.8,
         )
+    if axes.lines:
+        axes.legend(ncols=2)
     axes.axhline(1, color=style.INK, linestyle=(0, (3, 2)), linewidth=1)
-    axes.legend(ncols=2)
 
 
 def _draw_classes(axes, run):

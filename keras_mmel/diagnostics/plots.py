@@ -104,6 +104,7 @@ def plot_groups(
             views = views["views"]
         run = _run_of(weights, mask, view_names)
         run.images, run.texts = _images_or_texts(views)
+        _check_sizes(run)
     kept = run.images if run.images is not None else run.texts
     if kept is None:
         raise ValueError(
@@ -245,6 +246,30 @@ def _images_or_texts(views):
         "channels) or lists of texts. "
         f"Received: {getattr(views, 'shape', type(views).__name__)}"
     )
+
+
+def _check_sizes(run):
+    """Raises ValueError where views and weights do not match."""
+    groups, num_views = run.mask.shape
+    kept = run.images if run.images is not None else run.texts
+    # Pictures of later groups may have been left out to save memory.
+    if len(kept) > groups or (run.texts is not None and len(kept) < groups):
+        raise ValueError(
+            "`views` and `weights` must have the same groups. Received: "
+            f"{len(kept)} groups of views for {groups} groups of weights"
+        )
+    if run.images is not None and run.images.shape[1] != num_views:
+        raise ValueError(
+            "`views` and `weights` must have the same number of views. "
+            f"Received: {run.images.shape[1]} views for {num_views} weights"
+        )
+    for group, texts in enumerate(run.texts or []):
+        needed = int(np.flatnonzero(run.mask[group]).max(initial=-1)) + 1
+        if len(texts) < needed:
+            raise ValueError(
+                "`views` must have a text for each view. Received: "
+                f"{len(texts)} texts for the {needed} views of group {group}"
+            )
 
 
 def _choose(order, run, record, rows, available):

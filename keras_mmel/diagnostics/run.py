@@ -122,7 +122,9 @@ class Run:
         return self._summaries[: len(self.weights)]
 
     def class_name(self, index: int) -> str:
-        """Name of a class, its number where it has none."""
+        """Name of a class: its number where it has none."""
+        if index < 0:
+            return "unknown"
         names = self.class_names or []
         return str(names[index]) if index < len(names) else str(index)
 

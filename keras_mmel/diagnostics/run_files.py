@@ -33,9 +33,9 @@ def write(path: pathlib.Path, values: dict) -> None:
     """
     check_path(path)
     values = dict(values)
-    shape = (0, *np.shape(values["mask"]))
     for name in _RECORDS:
-        values[name] = np.reshape(values[name], (-1, *shape[1:]))
+        shape = (len(values[name]), *np.shape(values["mask"]))
+        values[name] = np.reshape(values[name], shape)
     arrays = {
         name: np.asarray(values.pop(name), dtype)
         for name, dtype in _ARRAYS.items()
@@ -89,10 +89,8 @@ def read(path: pathlib.Path) -> dict:
         if name in values:
             values[name] = _array(values[name], dtype)
     for name in _RECORDS:
-        shape = (-1, *values["mask"].shape)
-        values[name] = list(values[name].reshape(shape))
-    for name in ("lambda_p",):
-        values[name] = [_number(value) for value in values[name]]
+        values[name] = list(values[name])
+    values["lambda_p"] = [_number(value) for value in values["lambda_p"]]
     values["objective"] = _restore(values["objective"])
     values["logs"] = _restore(values["logs"])
     return values
@@ -118,8 +116,8 @@ def plain(value: Any) -> Any:
         return {"shape": list(value.shape), "base64": data.decode("ascii")}
     if isinstance(value, np.ndarray) and value.dtype == np.float32:
         # The shortest decimals that float32 can tell apart.
-        value = [float(str(number)) for number in value.ravel()]
-        return [plain(number) for number in value]
+        short = [float(str(number)) for number in value.ravel()]
+        return plain(np.array(short, "float64").reshape(value.shape))
     if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, dict):
@@ -139,8 +137,7 @@ def _array(value, dtype):
     if isinstance(value, dict):
         data = base64.b64decode(value["base64"])
         return np.frombuffer(data, dtype).reshape(value["shape"]).copy()
-    if dtype == "float32":
-        value = [_number(number) for number in value]
+    # NumPy reads None as NaN, and "inf" as the number.
     return np.array(value, dtype)
 
 

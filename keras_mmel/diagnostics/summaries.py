@@ -72,6 +72,15 @@ def write_record(writer: Writer, run: Run, record: int = -1) -> None:
         run: With at least one record.
         record: Which one.
     """
+    with writer.active():
+        _write_numbers(writer, run, record)
+        if run.images is not None:
+            _write_images(writer, run, record)
+        if run.texts is not None:
+            _write_texts(writer, run, record)
+
+
+def _write_numbers(writer, run, record):
     found, step = run.summaries[record], run.steps[record]
 
     def scalar(name, value):
@@ -96,16 +105,10 @@ def write_record(writer: Writer, run: Run, record: int = -1) -> None:
         scalar(f"class_effective_views/{name}", of_class["effective_views"])
         scalar(f"class_heaviest_share/{name}", of_class["heaviest_share"])
     relative = statistics.relative_weights(run.weights[record], run.counted)
-    writer.histogram(f"{_PREFIX}/relative_weight", relative, step)
-    with np.errstate(over="ignore", invalid="ignore"):
-        effective = np.exp(statistics.entropy(run.weights[record]))
-    writer.histogram(f"{_PREFIX}/effective_views", effective, step)
-    writer.histogram(f"{_PREFIX}/view_loss", hardness(run, record), step)
-    if run.images is not None:
-        _write_images(writer, run, record)
-    if run.texts is not None:
-        _write_texts(writer, run, record)
-    writer.flush()
+    writer.histogram(f"{_PREFIX}/relative_weights", relative, step)
+    effective = np.exp(statistics.entropy(run.weights[record]))
+    writer.histogram(f"{_PREFIX}/effective_views_of_groups", effective, step)
+    writer.histogram(f"{_PREFIX}/view_losses", hardness(run, record), step)
 
 
 def _write_images(writer, run, record):

@@ -4,7 +4,9 @@ Written by TensorFlow alone, so that the package `tensorboard` is needed where
 the files are looked at, not where they are written.
 """
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ _SCALAR, _TENSOR, _BLOBS = 1, 2, 3
 
 
 class Writer:
-    """Writes summaries into a folder.
+    """Writes summaries into a folder, inside of `with writer.active()`.
 
     Args:
         log_dir: The folder; TensorBoard shows it as one run.
@@ -67,22 +69,25 @@ class Writer:
         """Text in Markdown."""
         self._write(tag, self._tf.constant(markdown), step, "text", _TENSOR)
 
-    def flush(self) -> None:
-        """Makes what was written visible to readers."""
-        self._writer.flush()
-
     def close(self) -> None:
         """Ends the file."""
         self._writer.close()
 
-    def _write(self, tag, tensor, step, plugin, data_class):
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Inside, summaries are written; at its end readers can see them."""
         tf = self._tf
-        metadata = tf.compat.v1.SummaryMetadata()
-        metadata.plugin_data.plugin_name = plugin
-        metadata.data_class = data_class
         with (
             tf.device("CPU:0"),
             self._writer.as_default(),
+            # Keras's own callback turns recording off for most steps.
             tf.summary.record_if(True),
         ):
-            tf.summary.write(tag, tensor, step=step, metadata=metadata)
+            yield
+            self._writer.flush()
+
+    def _write(self, tag, tensor, step, plugin, data_class):
+        metadata = self._tf.compat.v1.SummaryMetadata()
+        metadata.plugin_data.plugin_name = plugin
+        metadata.data_class = data_class
+        self._tf.summary.write(tag, tensor, step=step, metadata=metadata)

@@ -1,0 +1,217 @@
+"""Pictures: what is drawn, not how it looks."""
+
+import types
+
+import matplotlib
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from keras_mmel.diagnostics import Run
+from keras_mmel.diagnostics import plot_groups
+from keras_mmel.diagnostics import plot_run
+from keras_mmel.diagnostics import plot_view_weights
+
+RANDOM = np.random.default_rng(0)
+MASK = np.ones((8, 4), bool)
+MASK[0, 3] = False
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def a_run(records=3, **settings):
+    run = Run(mask=MASK, **settings)
+    for record in range(records):
+        losses = RANDOM.gamma(2.0, size=MASK.shape)
+        weights = np.where(MASK, np.exp(losses), 0)
+        weights /= weights.sum(axis=1, keepdims=True)
+        run.add(
+            weights, losses, step=10 * record, epoch=record + 1, lambda_p=1.0
+        )
+        run.logs.append(
+            {
+                "epoch": record + 1,
+                "step": 10 * record,
+                "loss": 2.0 - record,
+                "original_loss": 1.0,
+                "effective_views": 3.0,
+            }
+        )
+    return run
+
+
+def lines(axes):
+    """Label -> (x, y) of the curves that have one."""
+    return {
+        line.get_label(): line.get_xydata().T
+        for line in axes.lines
+        if not line.get_label().startswith("_")
+    }
+
+
+def test_a_run_with_classes():
+    run = a_run(classes=[0, 1, 2, 0, 1, 2, 0, 1], class_names=["$x", "b", "c"])
+    figure = plot_run(run)
+    losses, effective, by_view, by_class = figure.axes
+    curves = lines(losses)
+    assert_allclose(curves["objective R"], [[0, 10, 20], [2, 1, 0]])
+    assert losses.get_yscale() == "linear"
+    assert set(curves) == {"objective R", "originals"}
+    assert_allclose(lines(effective)["training (log)"][1], 3)
+    (probe,) = [v for k, v in lines(effective).items() if "probe" in k]
+    assert_allclose(probe[1], [s["effective_views"] for s in run.summaries])
+    for view, name in enumerate(run.view_names):
+        expected = [s["relative_weight"][view] for s in run.summaries]
+        assert_allclose(lines(by_view)[name][1], expected)
+    widths = [patch.get_width() for patch in by_class.patches]
+    shares = [
+        values["heaviest_share"]
+        for values in run.summaries[-1]["per_class"].values()
+    ]
+    assert_allclose(widths, sorted(shares))
+    figure.savefig("/dev/null", format="png")
+
+
+def test_a_run_without_classes_shows_the_spread():
+    run = a_run()
+    found = lines(plot_run(run).axes[3])
+    assert_allclose(found["lambda_p"][1], 1)
+    (spread,) = [v for k, v in found.items() if k != "lambda_p"]
+    assert_allclose(spread[1], [s["spread"] for s in run.summaries])
+
+
+def test_curves_of_a_fit_or_of_a_file(tmp_path):
+    curves = {"loss": [2.0, 1.0], "val_loss": [3.0, 2.0], "late": [1.0]}
+    for given in (curves, types.SimpleNamespace(history=curves)):
+        losses = plot_run(given).axes[0]
+        assert_allclose(lines(losses)["objective R"], [[1, 2], [2, 1]])
+        assert_allclose(lines(losses)["validation"], [[1, 2], [3, 2]])
+        assert losses.get_yscale() == "log"
+        assert losses.get_xlabel() == "epoch"
+    a_run().save(tmp_path / "run.npz")
+    losses = plot_run(tmp_path / "run.npz").axes[0]
+    assert_allclose(lines(losses)["objective R"][1], [2, 1, 0])
+
+
+@pytest.mark.parametrize("given", [5, None, [1.0, 2.0]])
+def test_what_is_no_run_is_refused(given):
+    with pytest.raises(TypeError, match="`run` must be.*Received: a "):
+        plot_run(given)
+
+
+def test_distributions_of_weights():
+    run = a_run(1)
+    by_view, by_group = plot_view_weights(run).axes
+    labels = [label.get_text() for label in by_view.get_xticklabels()]
+    assert labels == ["original", "view 1", "view 2", "view 3"]
+    counts = [patch.get_height() for patch in by_group.patches]
+    assert sum(counts) == 8
+    dots = [line for line in by_view.lines if line.get_marker() == "o"]
+    relative = run.weights[0] * MASK.sum(axis=1, keepdims=True)
+    for view, dot in enumerate(dots):
+        expected = np.median(relative[MASK[:, view], view])
+        assert_allclose(dot.get_ydata(), [expected], rtol=1e-6)
+
+
+def test_weights_alone_are_enough_and_soft_ones_leave_the_original_out():
+    weights = np.array([[0, 0.25, 0.75], [0, 0.5, 0.5]])
+    figure = plot_view_weights(weights, view_names=["x", "crop", "flip"])
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels == ["crop", "flip"]
+
+
+def texts_of(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_groups_of_images_show_the_most_uneven_first():
+    run = a_run(1, classes=[3] * 8)
+    images = RANDOM.random((8, 4, 5, 5, 3))
+    figure = plot_groups(images, run.weights[0], MASK, rows=2)
+    relative = run.weights[0] * MASK.sum(axis=1, keepdims=True)
+    first, second = np.argsort(-relative.max(axis=1))[:2]
+    assert len(figure.axes) == 8
+    for row, group in enumerate((first, second)):
+        for view in range(4):
+            axes = figure.axes[4 * row + view]
+            if not MASK[group, view]:
+                continue
+            shown = axes.images[0].get_array()
+            expected = np.round(images[group, view] * 255)
+            assert_allclose(shown, expected)
+            assert f"{run.weights[0][group, view]:.2f}" in texts_of(axes)
+    same = plot_groups(
+        {"views": {"a": images}, "mask": MASK}, run.weights[0], rows=2
+    )
+    assert texts_of(same.axes[0]) == texts_of(figure.axes[0])
+    run.images = (images * 255).astype("uint8")
+    chosen = plot_groups(run, order=[5, 0])
+    assert "group 5, 3" in texts_of(chosen.axes[0])
+    # The padding of group 0 has no picture.
+    assert not chosen.axes[7].images
+
+
+def test_groups_of_texts_show_the_words_that_differ():
+    texts = [
+        ["a good $1 film", "a fine $1 film", "bad"],
+        ["x", ("y", "z"), "x"],
+    ]
+    weights = np.array([[0.2, 0.3, 0.5], [0.3, 0.4, 0.3]])
+    figure = plot_groups(texts, weights, order="first")
+    assert texts_of(figure.axes[0]) == [
+        "0.20  a good $1 film",
+        "0.30  … fine …",
+        "0.50  bad",
+    ]
+    assert texts_of(figure.axes[1])[1] == "0.40  y ‖ z"
+    figure.savefig("/dev/null", format="png")
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: plot_view_weights(np.ones(3)), "shape .groups, num_views."),
+        (lambda: plot_view_weights(Run(mask=MASK)), "must have a record"),
+        (lambda: plot_view_weights(a_run(), MASK), "`mask` must be left out"),
+        (
+            lambda: plot_view_weights(a_run(), view_names=["a"]),
+            "`view_names` must have 4 names",
+        ),
+        (lambda: plot_groups(a_run()), "must hold images or texts"),
+        (
+            lambda: plot_groups(np.ones((8, 4, 3)), np.ones((8, 4))),
+            "`views` must be images",
+        ),
+        (
+            lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), order="last"),
+            '`order` must be "uneven"',
+        ),
+        (
+            lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), order=[8]),
+            "There are 8 groups",
+        ),
+        (
+            lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), rows=0),
+            "There are 8 groups",
+        ),
+        (
+            lambda: plot_groups([["a"] * 4] * 7, np.ones((8, 4))),
+            "7 groups of views for 8 groups of weights",
+        ),
+        (
+            lambda: plot_groups([["a"] * 3] * 8, np.ones((8, 4))),
+            "3 texts",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(call, message):
+    with pytest.raises(ValueError, match=f"{message}.*"):
+        call()

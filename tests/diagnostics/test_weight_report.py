@@ -1,0 +1,151 @@
+"""The HTML report: complete, self-contained, and the same every time."""
+
+import base64
+import html.parser
+import io
+import re
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from keras_mmel.diagnostics import Run
+from keras_mmel.diagnostics import plot_run
+from keras_mmel.diagnostics import plot_view_weights
+from keras_mmel.diagnostics import write_report
+
+_VOID = {"meta", "img", "br"}
+
+
+class Checker(html.parser.HTMLParser):
+    """Collects text, and fails where elements do not close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text, self.links = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "srcset", "data"):
+                self.links.append(value)
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(path):
+    page = path.read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    return page, checker
+
+
+def a_run(**settings):
+    mask = np.ones((3, 3), bool)
+    mask[2, 2] = False
+    run = Run(
+        mask=mask,
+        objective={"name": "Hard", "lambda_p": 1.0},
+        classes=[0, 1, 0],
+        class_names=["<cat>", "dog"],
+        **settings,
+    )
+    losses = np.array([[1, 2, 3], [1, 1, 1], [5, 0.25, 0]])
+    weights = np.where(mask, np.exp(losses), 0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    for step in (3, 6):
+        run.add(weights, losses, step=step, epoch=step // 3, lambda_p=1.0)
+        run.logs.append(
+            {"epoch": step // 3, "step": step, "loss": 1.5, "val_loss": 0.75}
+        )
+    return run
+
+
+def test_images(tmp_path):
+    images = np.arange(9, dtype="uint8").reshape(3, 3, 1, 1, 1) * np.ones(
+        (1, 1, 4, 4, 3), "uint8"
+    )
+    run = a_run(images=images)
+    write_report(run, tmp_path / "new" / "page.html", title="A <run>")
+    page, found = read(tmp_path / "new" / "page.html")
+    text = " ".join(found.text)
+    assert "A <run>" in text and "objective Hard(lambda_p=1.0)" in text
+    effective = run.summaries[-1]["effective_views"]
+    assert f"{effective:.2f} of 3" in text
+    assert "<cat>" in text and "Group 2, class <cat>" in text
+    assert "0.75" in text
+    # Nothing is asked for from elsewhere.
+    pictures = [link for link in found.links if not link.startswith("#")]
+    assert all(link.startswith("data:image/png;base64,") for link in pictures)
+    assert not re.search(r"https?://(?!www\.w3\.org)", page.split("<body")[0])
+    assert "@import" not in page and "url(http" not in page
+    assert "<script" not in page
+    # The hardest view is the first picture: group 2, view 0, of value 6.
+    image = pytest.importorskip("PIL.Image")
+    data = base64.b64decode(pictures[0].partition(",")[2])
+    with image.open(io.BytesIO(data)) as opened:
+        assert_allclose(np.asarray(opened), 6)
+    assert "group 2, original: weight 0.99, loss 5" in text
+    assert page.count("<svg") == 2
+
+
+def test_texts_are_marked_and_escaped(tmp_path):
+    texts = [["a <b> film", "a <i> film", "a <b> film now"]] * 3
+    write_report(a_run(texts=texts), tmp_path / "page.html")
+    page, _ = read(tmp_path / "page.html")
+    assert "a <mark>&lt;i&gt;</mark> film" in page
+    assert "a &lt;b&gt; film <mark>now</mark>" in page
+    assert "<b> film" not in page
+
+
+def test_the_same_run_gives_the_same_page(tmp_path):
+    run = a_run(texts=[["a", "b", "c"]] * 3)
+    run.save(tmp_path / "run.json")
+    write_report(run, tmp_path / "one.html")
+    write_report(tmp_path / "run.json", tmp_path / "two.html")
+    one, two = (tmp_path / f"{n}.html" for n in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_logs_alone_and_what_is_not_finite(tmp_path):
+    logs = [{"epoch": 1, "step": 5, "loss": float("nan"), "note": "x"}]
+    write_report(
+        Run(mask=np.ones((2, 2), bool), logs=logs), tmp_path / "a.html"
+    )
+    _, found = read(tmp_path / "a.html")
+    assert "nan" in found.text
+    run = Run(mask=np.ones((2, 2), bool), texts=[["a", "b"]] * 2)
+    bad = np.full((2, 2), np.nan)
+    run.add(bad, bad, step=1, epoch=1)
+    write_report(run, tmp_path / "b.html")
+    _, found = read(tmp_path / "b.html")
+    assert any("2 of 2 groups have a view loss" in text for text in found.text)
+
+
+def test_an_empty_run_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="records or logs.*Received"):
+        write_report(Run(mask=np.ones((2, 2), bool)), tmp_path / "a.html")
+
+
+@pytest.mark.parametrize("call", [plot_run, plot_view_weights, write_report])
+def test_without_matplotlib_the_extra_is_named(call, tmp_path, monkeypatch):
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "matplotlib":
+            # As if it were not installed.
+            monkeypatch.setitem(sys.modules, name, None)
+    others = [tmp_path / "a.html"] if call is write_report else []
+    with pytest.raises(ImportError, match="install 'keras-mmel.examples.'"):
+        call(a_run(), *others)

@@ -1,0 +1,51 @@
+"""Watches a fit on the backend of KERAS_BACKEND, without TensorFlow."""
+
+import sys
+import warnings
+
+from scripts.hide import hide
+
+if __name__ == "__main__":
+    hide("tensorflow")
+
+import keras
+import numpy as np
+import watched
+
+from keras_mmel.diagnostics import Run
+from keras_mmel.diagnostics import ViewWeights
+
+warnings.simplefilter("error")
+
+
+def train(callbacks):
+    mmel = watched.compiled(watched.restless)
+    x, y = watched.data(watched.restless, mask=True)
+    history = mmel.fit(
+        x, y, batch_size=4, epochs=2, verbose=0, callbacks=callbacks
+    )
+    return mmel, history.history
+
+
+def main(path):
+    plain, expected = train([])
+    probe = watched.data(mask=True, groups=9)
+    callback = ViewWeights(probe, every_n_steps=2, save_to=path)
+    seen, found = train([callback])
+    if found != expected:
+        raise RuntimeError(f"{found} is not {expected}")
+    for ours, theirs in zip(seen.variables, plain.variables, strict=True):
+        np.testing.assert_array_equal(
+            keras.ops.convert_to_numpy(ours.value),
+            keras.ops.convert_to_numpy(theirs.value),
+            err_msg=ours.path,
+        )
+    try:
+        train([ViewWeights(probe, log_dir="logs")])
+    except ImportError as error:
+        print("refused:", error)
+    print(keras.config.backend(), Run.load(path).steps)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,111 @@
+"""Models and groups whose view weights are watched in these tests."""
+
+import keras
+import numpy as np
+from keras import ops
+
+import keras_mmel
+
+GROUPS, VIEWS, CLASSES = 12, 4, 3
+layers = keras.layers
+
+
+@keras.saving.register_keras_serializable(package="watched")
+class Restless(keras.layers.Layer):
+    """Draws noise and counts its calls, in training and in inference."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.seeds = keras.random.SeedGenerator(5)
+        self.calls = self.add_weight(
+            shape=(), initializer="zeros", trainable=False
+        )
+
+    def call(self, x):
+        self.calls.assign_add(1.0)
+        noise = keras.random.normal(ops.shape(x), seed=self.seeds)
+        return x + 0.01 * noise
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+
+def dense():
+    return keras.Sequential(
+        [
+            keras.Input((5,)),
+            layers.Dense(8, activation="relu"),
+            layers.Dropout(0.3),
+            layers.Dense(CLASSES),
+        ]
+    )
+
+
+def restless():
+    return keras.Sequential(
+        [
+            keras.Input((5,)),
+            layers.BatchNormalization(),
+            Restless(),
+            layers.Dropout(0.3),
+            layers.Dense(CLASSES),
+        ]
+    )
+
+
+def images():
+    return keras.Sequential(
+        [
+            keras.Input((6, 6, 1)),
+            layers.Conv2D(3, 3, activation="relu"),
+            layers.BatchNormalization(),
+            layers.Flatten(),
+            layers.Dense(CLASSES),
+        ]
+    )
+
+
+def text():
+    inputs = {
+        "token_ids": keras.Input((7,), dtype="int32", name="token_ids"),
+        "padding_mask": keras.Input((7,), dtype="bool", name="padding_mask"),
+    }
+    x = layers.Embedding(9, 4)(inputs["token_ids"])
+    keep = ops.cast(inputs["padding_mask"], "float32")[..., None]
+    x = ops.sum(x * keep, axis=1) / ops.maximum(ops.sum(keep, axis=1), 1)
+    return keras.Model(inputs, layers.Dense(CLASSES)(layers.Dropout(0.2)(x)))
+
+
+def compiled(build=dense, objective="hard", **settings):
+    """The same model every time."""
+    keras.utils.set_random_seed(3)
+    mmel = keras_mmel.MMELModel(build(), objective)
+    mmel.compile(
+        keras.optimizers.Adam(0.05),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        **settings,
+    )
+    return mmel
+
+
+def data(build=dense, mask=False, teacher=False, groups=GROUPS):
+    """Groups for a model: `(x, y)`."""
+    random = np.random.default_rng(1)
+    shape = (groups, VIEWS)
+    if build is text:
+        ids = random.integers(3, 9, (*shape, 7)).astype("int32")
+        keep = np.arange(7) < random.integers(2, 8, shape)[..., None]
+        views = {"token_ids": np.where(keep, ids, 0), "padding_mask": keep}
+    else:
+        views = random.normal(
+            size=(*shape, *((6, 6, 1) if build is images else (5,)))
+        ).astype("float32")
+    x = {"views": views}
+    if mask:
+        x["mask"] = np.arange(VIEWS) < random.integers(2, 5, (groups, 1))
+    y = random.integers(0, CLASSES, groups)
+    if teacher:
+        predictions = random.dirichlet(np.ones(CLASSES), shape)
+        y = {"label": y, "teacher": predictions.astype("float32")}
+    return x, y
