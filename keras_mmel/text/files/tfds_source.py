@@ -169,14 +169,18 @@ class TfdsSource:
     def _parts(self, start, stop):
         """What to read for some numbers, without reading what comes before."""
         instruction = self._tfds.core.ReadInstruction.from_spec(self._split)
-        for whole in instruction.to_absolute(self._builder.info.splits):
-            length = whole.to - whole.from_
+        splits = self._builder.info.splits
+        for whole in instruction.to_absolute(splits):
+            begin, end = whole.from_ or 0, whole.to
+            if end is None:
+                end = splits[whole.splitname].num_examples
+            length = end - begin
             first, last = max(start, 0), min(stop, length)
             if first < last:
                 yield self._tfds.core.ReadInstruction(
                     whole.splitname,
-                    from_=whole.from_ + first,
-                    to=whole.from_ + last,
+                    from_=begin + first,
+                    to=begin + last,
                     unit="abs",
                 )
             start, stop = start - length, stop - length
