@@ -58,22 +58,24 @@ class EncoderBlock(keras_hub.layers.TransformerEncoder):
     """
 
     def __init__(self, *, attention_dropout=None, dropout=0.0, **kwargs):
-        # The base class gives one rate to all three; the layers that want
-        # the other one are replaced when they are built.
-        rate = dropout if attention_dropout is None else attention_dropout
-        super().__init__(dropout=rate, **kwargs)
-        self.attention_dropout = rate
+        if attention_dropout is None:
+            attention_dropout = dropout
+        # The base class gives one rate to its three dropouts, and a dropout
+        # that was made with rate 0 has no random state.
+        super().__init__(dropout=max(dropout, attention_dropout), **kwargs)
+        self.attention_dropout = attention_dropout
         self.hidden_dropout = dropout
 
     def build(self, inputs_shape):
         super().build(inputs_shape)
-        if self.hidden_dropout == self.attention_dropout:
-            return
-        for part in ("self_attention_dropout", "feedforward_dropout"):
-            layer = keras.layers.Dropout(
-                self.hidden_dropout, dtype=self.dtype_policy, name=part
-            )
-            setattr(self, f"_{part}", layer)
+        attention = list(self._self_attention_layer._flatten_layers())
+        for layer in self._flatten_layers():
+            if isinstance(layer, keras.layers.Dropout):
+                layer.rate = (
+                    self.attention_dropout
+                    if any(layer is inner for inner in attention)
+                    else self.hidden_dropout
+                )
 
     def get_config(self):
         config = super().get_config()

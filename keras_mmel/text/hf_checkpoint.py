@@ -60,6 +60,11 @@ class Checkpoint:
         # safetensors gives bfloat16 as ml_dtypes' type.
         return np.asarray(value).astype(np.float32)
 
+    @property
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._names)
+
     def left(self, start: str) -> list[str]:
         """Names that begin with `start` and were not read."""
         return sorted(

@@ -196,7 +196,9 @@ class Tokenizer:
         """Encode sentences and pairs of sentences.
 
         Args:
-            texts: strings, or pairs of strings; both may be mixed.
+            texts: strings, or pairs of strings; both may be mixed. A pair
+                whose second sentence is empty is still a pair, `[CLS] a [SEP]
+                [SEP]`.
             max_length: longest result, special tokens included. The longer
                 sentence of a pair is cut first; both are cut to equal lengths
                 (the second one longer by one where the room is odd) if the
