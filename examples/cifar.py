@@ -259,6 +259,7 @@ def train(settings, train_set, test_set, work_dir, strategy, threads=None):
         "examples_per_second": examples / progress.seconds,
         "views_per_second": views / progress.seconds,
         "views_per_cpu_second": views / progress.cpu_seconds,
+        "peak_memory_mb": records.peak_memory_mb(),
     }
     return progress, scores
 

@@ -32,6 +32,12 @@ def build_model(settings: dict, steps_per_epoch: int) -> keras.Model:
         weight_decay=settings["weight_decay"],
     )(x)
     model = wrap(keras.Model(inputs, outputs), settings)
+    compile_model(model, settings, steps_per_epoch)
+    return model
+
+
+def compile_model(model: keras.Model, settings: dict, steps_per_epoch: int):
+    """Compile as section 4.1 of the paper: SGD with momentum, steps down."""
     model.compile(
         keras.optimizers.SGD(
             _schedule(settings, steps_per_epoch), momentum=settings["momentum"]
@@ -46,7 +52,6 @@ def build_model(settings: dict, steps_per_epoch: int) -> keras.Model:
         ],
     )
     model.optimizer.build(model.trainable_variables)
-    return model
 
 
 def wrap(model: keras.Model, settings: dict) -> keras.Model:

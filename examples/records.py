@@ -20,6 +20,7 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -144,6 +145,16 @@ def write_record(path: str | os.PathLike, record: Mapping) -> None:
     except BaseException:
         pathlib.Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def peak_memory_mb() -> float:
+    """The most memory that this process has held, in 2**20 bytes.
+
+    What a GPU held is not in it.
+    """
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Linux counts in 2**10 bytes, macOS in bytes.
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def read_records(folder: str | os.PathLike) -> list[dict]:

@@ -1,0 +1,111 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from examples import imagenet
+from examples import records
+
+# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+TOY = ["--epochs", "1", "--batch_size", "4", "--num_views", "2"]
+TOY += ["--image_size", "32"]
+
+
+def fake_load(args, split, limit=None):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (8, 32, 32, 3)).astype("uint8")
+    labels = np.arange(8) % 3
+    return tf.data.Dataset.from_tensor_slices((images, labels)), 8, 3
+
+
+class TestToSquare:
+    @pytest.mark.parametrize("shape", [(64, 128), (128, 64), (64, 64)])
+    def test_the_middle_scaled(self, shape):
+        rows, columns = np.indices(shape)
+        image = np.stack([rows, columns, 0 * rows], -1).astype("uint8")
+        square = imagenet.to_square(image, 32).numpy().astype(int)
+        assert square.shape == (32, 32, 3)
+        middle = (np.array(shape) - 1) / 2
+        np.testing.assert_allclose(square.mean((0, 1))[:2], middle, atol=0.6)
+        # Half the size: from pixel to pixel it goes two up.
+        np.testing.assert_allclose(np.diff(square[1:-1, 5, 0]), 2, atol=1)
+
+    def test_small_images_grow(self):
+        image = np.full((10, 13, 3), 7, "uint8")
+        square = imagenet.to_square(image, 32)
+        np.testing.assert_array_equal(square, np.full((32, 32, 3), 7))
+
+
+class TestCropAndScale:
+    def test_a_part_of_the_image(self):
+        rows, columns = np.indices((64, 64))
+        image = np.stack([rows, columns, 0 * rows], -1).astype("uint8")
+        flips, areas = [], []
+        for seed in range(40):
+            view = imagenet.crop_and_scale(
+                tf.constant(image), tf.constant([seed, 7])
+            ).numpy()
+            assert view.shape == image.shape and view.dtype == image.dtype
+            height = float(view[-1, 0, 0]) - float(view[0, 0, 0])
+            width = float(view[0, -1, 1]) - float(view[0, 0, 1])
+            flips.append(width < 0)
+            areas.append(abs(height * width) / 64**2)
+        assert 8 < sum(flips) < 32
+        assert min(areas) > 0.04
+        assert max(areas) <= 1
+        assert np.ptp(areas) > 0.5
+
+    def test_the_seed_decides(self):
+        image = tf.constant(
+            np.random.default_rng(0).integers(0, 256, (32, 32, 3)), tf.uint8
+        )
+        one, same, other = (
+            imagenet.crop_and_scale(image, tf.constant(seed)).numpy()
+            for seed in ([1, 2], [1, 2], [1, 3])
+        )
+        np.testing.assert_array_equal(one, same)
+        assert (one != other).any()
+
+
+class TestSettings:
+    def test_defaults_are_the_recipe_of_the_paper(self):
+        args = imagenet.parse_arguments(["--depth", "34"])
+        found = imagenet.run_settings(args, 0)
+        expected = {
+            "dataset": "imagenet2012",
+            "epochs": 100,
+            "batch_size": 256,
+            "num_views": 10,
+            "drops": [0.3, 0.6, 0.9],
+            "lambda_p": 1.0,
+        }
+        assert expected.items() <= found.items()
+
+    def test_wrong_depth(self, capsys):
+        with pytest.raises(SystemExit):
+            imagenet.parse_arguments(["--depth", "20"])
+        assert "invalid choice" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", imagenet.METHODS)
+def test_a_run_leaves_a_record_and_is_not_repeated(
+    method, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(imagenet, "load", fake_load)
+    words = [*TOY, "--method", method, "--out", str(tmp_path / "out")]
+    words += ["--work_dir", str(tmp_path / "work")]
+    imagenet.main(words)
+    (record,) = records.read_records(tmp_path / "out")
+    assert imagenet.record_path([*words, "--seeds", "0"]).exists()
+    assert record["method"] == method
+    assert np.isfinite(record["scores"]["nll"])
+    assert record["settings"]["num_views"] == (1 if method == "da" else 2)
+    monkeypatch.setattr(imagenet, "train", None)
+    imagenet.main(words)
+    assert "finished before" in capsys.readouterr().out
+    keras.utils.clear_session()
