@@ -1,6 +1,7 @@
 """Examples from CSV, TSV and JSONL files."""
 
 import hashlib
+import itertools
 import pathlib
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -17,6 +18,10 @@ from keras_mmel.text.files.importers.values import read_id
 from keras_mmel.text.files.importers.values import read_texts
 
 _MOST_PROBLEMS = 20
+
+# Where every 64th row starts is kept: next to no memory, and reading starts
+# near enough to where it should.
+_STRIDE = 64
 
 
 def from_csv(
@@ -107,7 +112,7 @@ class TableSource:
             )
         self.num_texts = len(self._text)
         self._labels = Labels(label_names)
-        self._places = offsets()
+        self._places, self._length = offsets(), 0
         self._check_columns()
         self._check_rows()
         self.label_kind = self._labels.kind
@@ -118,20 +123,16 @@ class TableSource:
             self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._length
 
     def read(self, start: int, stop: int) -> Iterator[Example]:
         """The examples from number `start` up to `stop`, in order."""
-        with open(self._table.path, "rb") as file:
-            for number in range(*slice(start, stop).indices(len(self))):
-                row = self._table.record_at(file, self._places[number])
-                yield Example(
-                    self._id_of(row, number),
-                    read_texts(row, self._text),
-                    self._labels.read(row[self._label])
-                    if self._label is not None
-                    else None,
-                )
+        for number, row in self._rows(start, stop):
+            label = None
+            if self._label is not None:
+                label = self._labels.read(row[self._label])
+            texts = read_texts(row, self._text)
+            yield Example(self._id_of(row, number), texts, label)
 
     def describe(self) -> dict:
         """The name, hash and columns of the file."""
@@ -160,7 +161,7 @@ class TableSource:
         lines, hashes = offsets(), IdHashes()
         for record in self._table.records(problems):
             try:
-                name = self._id_of(record.row, len(self))
+                name = self._id_of(record.row, self._length)
                 read_texts(record.row, self._text)
             except BadValue as error:
                 problems.add(record.line, str(error))
@@ -168,11 +169,15 @@ class TableSource:
             self._check_label(record, problems)
             hashes.add(name)
             lines.append(record.line)
-            self._places.append(record.offset)
+            if self._length % _STRIDE == 0:
+                self._places.append(record.offset)
+            self._length += 1
         problems.raise_any()
-        if not len(self):
+        if not self._length:
             Problems(self._table.path).add(None, "no rows")
-        repeated = hashes.repeatedself._ids()
+        rows = self._rows(0, self._length)
+        ids = (self._id_of(row, number) for number, row in rows)
+        repeated = hashes.repeated(ids)
         if repeated:
             name, first, second = repeated
             Problems(self._table.path).add(
@@ -191,11 +196,14 @@ class TableSource:
         if problem:
             problems.add(record.line, problem)
 
-    def _ids(self):
-        with open(self._table.path, "rb") as file:
-            for number, place in enumerate(self._places):
-                row = self._table.record_at(file, place)
-                yield self._id_of(row, number)
+    def _rows(self, start, stop):
+        """Numbers and rows from `start` up to `stop`."""
+        start, stop = max(start, 0), min(stop, self._length)
+        if start < stop:
+            first = start - start % _STRIDE
+            rows = self._table.records_from(self._places[first // _STRIDE])
+            rows = enumerate(rows, start=first)
+            yield from itertools.islice(rows, start - first, stop - first)
 
     def _id_of(self, row, number):
         return str(number) if self._id is None else read_id(row, self._id)

@@ -1,0 +1,99 @@
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_mmel.text.files import Record
+from keras_mmel.text.files import View
+from keras_mmel.text.files import schema
+
+LABELS = {"class": 2, "value": 0.25, None: None}
+
+
+def records(label):
+    pair = ("na\u00efve \U0001f389", "")
+    views = (
+        View(("x", "y"), (5, 6, 7), (1,), -1.5, (0.25, 0.75)),
+        View(("u", "v"), (5,), (), 0.0, ()),
+    )
+    yield Record("a", pair, label, (1, 2), views, (0.5, 0.5))
+    yield Record("b", pair, label)
+
+
+def as_dict(record):
+    """The record as TFDS would be given it."""
+
+    def texts(pair):
+        return {"text_a": pair[0], "text_b": pair[1]}
+
+    names = ("token_ids", "positions", "log_prob", "teacher")
+    return texts(record.texts) | {
+        "example_id": record.example_id,
+        "label": -1 if record.label is None else record.label,
+        "token_ids": record.token_ids,
+        "teacher": record.teacher,
+        "views": [
+            texts(view.texts) | {name: getattr(view, name) for name in names}
+            for view in record.views
+        ],
+    }
+
+
+@pytest.mark.parametrize("kind", schema.LABEL_KINDS)
+def test_layout_is_that_of_tfds(kind):
+    names = ("no", "maybe", "yes") if kind == "class" else None
+    features = schema.features(kind, names)
+    for record in records(LABELS[kind]):
+        encoded = features.encode_example(as_dict(record))
+        expected = tf.train.Example.FromString(
+            features.serialize_example(encoded)
+        )
+        found = tf.train.Example.FromString(schema.encode(record, kind))
+        assert found == expected
+
+
+@pytest.mark.parametrize("kind", schema.LABEL_KINDS)
+def test_decode_gives_back_what_was_encoded(kind):
+    for record in records(LABELS[kind]):
+        assert schema.decode(schema.encode(record, kind), kind, 2) == record
+
+
+def test_decode_of_single_texts():
+    record = Record("a", ("x",), 0, (), (View(("y",), log_prob=-1.0),))
+    assert schema.decode(schema.encode(record, "class"), "class", 1) == record
+
+
+def test_unknown_log_prob_stays_unknown():
+    record = Record("a", ("x",), 0, (), (View(("y",)),))
+    read = schema.decode(schema.encode(record, "class"), "class", 1)
+    assert math.isnan(read.views[0].log_prob)
+
+
+def test_tfds_gives_names_of_classes():
+    features = schema.features("class", ("no", "yes"))
+    assert features["label"].names == ["no", "yes"]
+    assert schema.features("value")["label"].np_dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [(0.5, "class"), (True, "class"), (None, "class"), ("1", "value")]
+    + [(1, None)],
+)
+def test_label_of_another_kind_is_refused(label, kind):
+    with pytest.raises(ValueError, match="label of example 'a'.*Received"):
+        schema.encode(Record("a", ("x",), label), kind)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record("a", ("x",), 0, views=(View(("y", "z")),)),
+        Record("a", ("x", "y", "z"), 0),
+        Record("a", (), 0),
+    ],
+)
+def test_wrong_number_of_texts_is_refused(record):
+    with pytest.raises(ValueError, match="'a' must have one or two texts"):
+        schema.encode(record, "class")
