@@ -1,7 +1,6 @@
 """BERT's normalizer and pre-tokenizer in plain TensorFlow."""
 
 import functools
-import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,6 +8,13 @@ import tensorflow as tf
 
 from keras_mmel.text import code_points
 from keras_mmel.text import extras
+
+_DEFAULTS = (
+    ("clean_text", True),
+    ("handle_chinese_chars", True),
+    ("strip_accents", None),
+    ("lowercase", True),
+)
 
 
 class GraphNormalizer(tf.Module):
@@ -31,7 +37,7 @@ class GraphNormalizer(tf.Module):
 
     def __init__(self, options: Mapping):
         super().__init__()
-        tables = _tables(json.dumps(options, sort_keys=True))
+        tables = _tables(*(options.get(name, d) for name, d in _DEFAULTS))
         self._entries = _paged(tables.entries)
         self._kinds = _paged(tables.kinds)
         self._replacements = tf.RaggedTensor.from_row_lengths(
@@ -101,12 +107,10 @@ def _look_up(paged, codes):
 
 
 @functools.lru_cache(maxsize=4)
-def _tables(normalizer):
-    """The tables of a normalizer given as JSON; seconds the first time."""
+def _tables(*options):
+    """The tables of a normalizer; it takes seconds the first time."""
     library = extras.need("tokenizers", "text")
-    options = json.loads(normalizer)
-    options.pop("type", None)
     return code_points.read_code_points(
-        library.normalizers.BertNormalizer(**options).normalize_str,
+        library.normalizers.BertNormalizer(*options).normalize_str,
         library.pre_tokenizers.BertPreTokenizer().pre_tokenize_str,
     )

@@ -88,7 +88,7 @@ class GraphTokenizer(tf.Module):
             left = 0
         else:
             others = self.pieces(second)
-            a, b = _longest_first(
+            a, b = longest_first(
                 pieces.row_lengths(), others.row_lengths(), self.max_length - 3
             )
             pieces, others = _cut(pieces, a), _cut(others, b)
@@ -131,8 +131,28 @@ class GraphTokenizer(tf.Module):
         )
 
 
-def _longest_first(a, b, room):
-    """As `keras_mmel.text.tokenizer.longest_first`, for a batch."""
+def longest_first(
+    a: tf.Tensor, b: tf.Tensor, room: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """As `keras_mmel.text.tokenizer.longest_first`, for a batch.
+
+    Args:
+        a: (batch,) integers, tokens of the first sentences.
+        b: (batch,) integers, tokens of the second sentences.
+        room: tokens that both may have together.
+
+    Returns:
+        The two lengths, each (batch,).
+
+    Example:
+
+    ```python
+    import tensorflow as tf
+    from keras_mmel.text.graph_tokenizer import longest_first
+
+    longest_first(tf.constant([10]), tf.constant([3]), 9)  # [6], [3]
+    ```
+    """
     room = tf.constant(room, a.dtype)
     short = tf.minimum(a, b)
     long = tf.maximum(short, room - short)

@@ -1,0 +1,44 @@
+"""Runs exported text classifiers with TensorFlow alone: FOLDER.
+
+For every FOLDER/NAME with the texts in FOLDER/NAME.json it writes what every
+signature gives to FOLDER/NAME.out.json. Bytes travel as latin-1.
+"""
+
+import json
+import pathlib
+import sys
+import warnings
+
+from scripts.hide import hide
+
+hide("keras", "keras_mmel", "keras_hub", "tensorflow_text", "tokenizers")
+
+import tensorflow as tf  # noqa: E402
+
+warnings.simplefilter("error")
+
+
+def plain(tensor):
+    value = tensor.numpy()
+    if value.dtype == object:
+        return [text.decode() for text in value]
+    return value.tolist()
+
+
+def main(folder):
+    for path in sorted(folder.glob("*.json")):
+        loaded = tf.saved_model.load(folder / path.stem)
+        texts = json.loads(path.read_text())
+        inputs = {
+            name: tf.constant([text.encode("latin-1") for text in side])
+            for name, side in texts.items()
+        }
+        found = {}
+        for name, function in loaded.signatures.items():
+            given = {} if name == "label_names" else inputs
+            found[name] = {k: plain(v) for k, v in function(**given).items()}
+        path.with_suffix(".out.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
