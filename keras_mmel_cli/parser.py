@@ -135,13 +135,7 @@ def _augment(commands):
     )
     parser.add_argument("--seed", type=int, default=given, help="(default: 0)")
     _shards(parser)
-    parser.add_argument(
-        "--shard",
-        type=_shard,
-        metavar="I/N",
-        help="write one of N parts, 0/N to N-1/N: processes share --out, or "
-        "each has its own and `merge` joins them",
-    )
+    _shard(parser)
     _out(parser)
 
 
@@ -164,10 +158,18 @@ def _label(commands):
     parser.add_argument(
         "--batch_size",
         type=_positive,
-        default=64,
+        default=argparse.SUPPRESS,
         metavar="N",
         help="texts of one call of the teacher (default: 64)",
     )
+    parser.add_argument(
+        "--max_length",
+        type=_positive,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="tokens of a text or a pair that the teacher sees (default: 128)",
+    )
+    _shard(parser)
     _out(parser)
 
 
@@ -315,6 +317,16 @@ def _shards(parser):
     )
 
 
+def _shard(parser):
+    parser.add_argument(
+        "--shard",
+        type=_part,
+        metavar="I/N",
+        help="write one of N parts, 0/N to N-1/N: processes share --out, or "
+        "each has its own and `merge` joins them",
+    )
+
+
 def _out(parser, required=True):
     parser.add_argument(
         "--out", required=required, metavar="DIR", help="where to write"
@@ -348,7 +360,7 @@ def _share(text):
     return number
 
 
-def _shard(text):
+def _part(text):
     found = re.fullmatch("([0-9]+)/([0-9]+)", text)
     if not found or int(found[1]) >= int(found[2]):
         raise argparse.ArgumentTypeError(
@@ -378,9 +390,7 @@ def check(options: argparse.Namespace) -> None:
                 f"both of a pair. Received: --data {options.data}"
             )
     if options.command == "label":
-        teacher = options.teacher
-        if teacher.endswith(".keras"):
-            _existing_file(teacher)
+        _existing_file(options.teacher)
         if _same(options.directory, options.out):
             raise ValueError(
                 "--out must be another directory than the one that is read. "

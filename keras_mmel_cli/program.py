@@ -1,9 +1,11 @@
 """Run one command; turn every foreseeable failure into one line."""
 
+import contextlib
 import importlib
 import os
 import signal
 import sys
+import tempfile
 
 from keras_mmel_cli import parser as parsers
 
@@ -39,12 +41,11 @@ def main(argv: list[str] | None = None) -> int:
     debug = bool(os.environ.get("KERAS_MMEL_TRACEBACK"))
     try:
         parsers.check(options)
-        # TensorFlow's own notes on its start are not for the user's eyes.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        run = importlib.import_module(
-            f"keras_mmel.text.commands.{options.module}"
-        ).run
-        run(options)
+        with _quiet():
+            command = importlib.import_module(
+                f"keras_mmel.text.commands.{options.module}"
+            )
+        command.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
         _say(f"keras-mmel {options.command}: stopped. {options.after_stop}")
@@ -78,6 +79,30 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     text = " ".join(text.split()) or type(error).__name__
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Keep back what is written to standard error, unless something fails.
+
+    TensorFlow notes on its start how it was built, from C++ and whatever its
+    log level; nothing of it is for the user's eyes.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        except Exception:
+            file.seek(0)
+            os.write(kept, file.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def _say(line: str) -> None:

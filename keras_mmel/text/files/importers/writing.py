@@ -8,6 +8,9 @@ from keras_mmel.text.files.importers.group_file import GroupFile
 from keras_mmel.text.files.importers.groups import Group
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import View
+from keras_mmel.text.files.writer import Progress
+from keras_mmel.text.files.writer import Written
+from keras_mmel.text.files.writer import write_records
 
 # Groups that are tokenized together.
 _BATCH = 256
@@ -21,8 +24,8 @@ def write_imported(
     max_length: int | None = 512,
     num_shards: int | None = None,
     split: str = "train",
-    progress: bool = True,
-):
+    progress: Progress = True,
+) -> Written:
     """Write groups that another tool made as augmented files.
 
     What no other tool keeps is left open: positions are empty and
@@ -36,13 +39,14 @@ def write_imported(
         max_length: longest sequence in tokens, special tokens included.
         num_shards: number of files.
         split: name of the split.
-        progress: whether to show a bar.
+        progress: as in `write_augmented`.
 
     Returns:
-        What `write_records` returns.
+        A `Written`: how many files were made.
 
     Raises:
-        ValueError: if the directory holds other files than these.
+        ValueError: if the directory belongs to a run with other settings.
+        OSError: if the disk is full; no half file is left.
 
     Example:
 
@@ -54,12 +58,16 @@ def write_imported(
     importers.write_imported("augmented/reviews", groups)
     ```
     """
-    from keras_mmel.text.files import write_records
-
-    made = {"source": groups.describe(), "tokenizer": None}
-    if tokenizer is not None:
-        made["tokenizer"] = tokenizer.fingerprint
-        made["max_length"] = max_length
+    # In the place of an augmenter of ours: whoever reads the files looks there
+    # for the tokenizer of the ids.
+    made = {
+        "source": groups.describe(),
+        "augmenter": {
+            "name": "imported",
+            "tokenizer": tokenizer and tokenizer.fingerprint,
+            "max_length": max_length if tokenizer else None,
+        },
+    }
 
     def records(ranges, tick):
         for numbers in ranges:
