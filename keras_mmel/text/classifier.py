@@ -118,6 +118,7 @@ def load_text_classifier(
     Raises:
         FileNotFoundError: if the preset, its weights or its tokenizer are not
             there.
+        TypeError: if `num_classes` is no integer.
         ValueError: if `num_classes` or `dropout` is out of range, or the
             checkpoint is damaged or its parts do not belong together.
         ImportError: if an optional library is missing.
@@ -158,9 +159,9 @@ def load_text_classifier(
     config = presets.read_config(directory)
     checkpoint = Checkpoint(directory)
     tokenizer = Tokenizer.from_directory(directory)
-    check_vocabulary(tokenizer, config["vocab_size"], directory)
     rates = _dropouts(config, dropout)
     backbone = hf_weights.backbone(config | rates)
+    check_vocabulary(tokenizer, backbone.vocabulary_size, directory)
     if not hf_weights.load_encoder(backbone, checkpoint):
         _LOGGER.warning(
             "%s has no pooler: its weights are new, as those of the head",

@@ -132,8 +132,8 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     checkpoint = Checkpoint(directory)
     _check_head(checkpoint)
     tokenizer = Tokenizer.from_directory(directory)
-    check_vocabulary(tokenizer, config["vocab_size"], directory)
     backbone = hf_weights.backbone(config)
+    check_vocabulary(tokenizer, backbone.vocabulary_size, directory)
     hf_weights.load_encoder(backbone, checkpoint)
     model = BertMaskedLM(
         backbone,
