@@ -121,13 +121,9 @@ class WordScorer:
         )
 
     def rank_exactly(self, rows: Rows, count: int) -> Ranked:
-        """The same in double precision, row by row and without padding."""
+        """The same in double precision, without padding."""
         found = []
-        for index in range(len(rows.lengths)):
-            one = rows.one(index)
-            logits = self._exact(
-                one.token_ids, one.segment_ids, one.lengths, one.positions
-            ).numpy()[0, : len(self.allowed)]
+        for logits in self._logits_exactly(rows):
             order = np.argsort(
                 -np.round(logits, _EQUAL_DECIMALS), kind="stable"
             )[:count]
@@ -145,6 +141,15 @@ class WordScorer:
             ranked.token_ids[index] = exact.token_ids[0]
             ranked.log_probs[index] = exact.log_probs[0]
         return ranked
+
+    def _logits_exactly(self, rows):
+        same_length = (rows.lengths == rows.token_ids.shape[1]).all()
+        one_by_one = map(rows.one, range(len(rows.lengths)))
+        for part in [rows] if same_length else one_by_one:
+            logits = self._exact(
+                part.token_ids, part.segment_ids, part.lengths, part.positions
+            )
+            yield from logits.numpy()[:, : len(self.allowed)]
 
     def _function(self, count):
         if count not in self._functions:
