@@ -13,6 +13,8 @@ from examples.progress import Progress
 from keras_mmel import text
 from keras_mmel.text.first_token import FirstTokenClassifier
 from keras_mmel.text.glue import TASKS
+from keras_mmel.text.group_reader import read_augmented
+from keras_mmel.text.group_reader import read_plain
 from keras_mmel.text.predictor import Predictor
 
 # An epoch of a small task takes seconds and its file half a second.
@@ -107,8 +109,8 @@ def training_data(settings, table, epoch_counter):
         "epoch_counter": epoch_counter,
     }
     if settings["method"] in ("baseline", "da-long"):
-        return text.read_plain(table, views=settings["num_views"], **common)
-    return text.read_augmented(table, num_views=settings["num_views"], **common)
+        return read_plain(table, views=settings["num_views"], **common)
+    return read_augmented(table, num_views=settings["num_views"], **common)
 
 
 class Evaluation(Progress):
