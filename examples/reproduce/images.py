@@ -14,6 +14,8 @@ SMALL_SEEDS = (0, 1, 2)
 # Section 4.1: "selected from {0.5, 1.0, 2.0}"; where by, it does not say.
 LAMBDA_T = (0.5, 1.0, 2.0)
 SMALL_DEPTHS = {20: 8, 32: 14, 44: 20, 56: 26}
+# Training images and epochs: 100 and 250 images a class.
+FEW_LABELS = {1000: 60, 2500: 40}
 RIVALS = ("maxup", "tilted", "consistency")
 LAMBDA_P = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, float("inf"))
 
@@ -41,17 +43,19 @@ def table2(scale: str, places: Places) -> list[Cell]:
 def rivals(scale: str, places: Places) -> list[Cell]:
     """CIFAR-10: other ways to use the same views, at equal compute."""
     methods = ("da", "da-long", "uniform", "mmel-h", "mmel-s", *RIVALS)
-    depth = 20
+    limits = FEW_LABELS if scale == "small" else (None,)
     return [
         cell
+        for limit in limits
         for method in methods
         for cell in _cifar(
             "rivals",
-            {"dataset": "cifar10", "depth": depth, "method": method},
+            {"dataset": "cifar10", "depth": 20, "method": method},
             10,
             None,
             scale,
             places,
+            limit=limit,
         )
     ]
 
@@ -93,7 +97,9 @@ def table5(scale: str, places: Places) -> list[Cell]:
     return found
 
 
-def _cifar(table, of, num_views, value, scale, places, lambda_p=None):
+def _cifar(
+    table, of, num_views, value, scale, places, lambda_p=None, limit=None
+):
     """One cell; three for MMEL-S, whose lambda_t is picked."""
     dataset, depth, method = of["dataset"], of["depth"], of["method"]
     seeds = PAPER_SEEDS
@@ -104,18 +110,26 @@ def _cifar(table, of, num_views, value, scale, places, lambda_p=None):
     if scale == "small":
         seeds, value = SMALL_SEEDS, None
         depth = SMALL_DEPTHS[depth]
-        shape = ["--depth", str(depth), "--limit", "1000", "--epochs", "60"]
-        shape += ["--eval_every", "60", "--batch_size", "50"]
+        limit = limit or 1000
+        epochs = str(FEW_LABELS[limit])
+        shape = ["--depth", str(depth), "--limit", str(limit)]
+        shape += ["--epochs", epochs, "--eval_every", epochs]
+        shape += ["--batch_size", "50"]
         # Table 2 varies the views.
         num_views = num_views if table == "table2" else 5
     shape += ["--dataset", dataset, "--num_views", str(max(num_views, 2))]
+    name, row = f"{dataset}-resnet{depth}", f"{dataset} ResNet{depth}"
+    if limit is not None:
+        name, row = f"{name}-{limit}", f"{row}, {limit} images"
     found = []
-    for lambda_t in LAMBDA_T if method == "mmel-s" else (None,):
+    lambdas = LAMBDA_T if table in ("table1", "table2") else (1.0,)
+    for lambda_t in lambdas if method == "mmel-s" else (None,):
         column, extra = method, []
         if table == "table2":
             column = f"{method}-{num_views}" if method != "da" else method
-        if lambda_t is not None:
+        if len(lambdas) > 1 and lambda_t is not None:
             column += f" lambda_t={lambda_t:g}"
+        if lambda_t is not None:
             extra += ["--lambda_t", f"{lambda_t:g}"]
         if lambda_p is not None:
             column += f" lambda_p={lambda_p:g}"
@@ -123,7 +137,7 @@ def _cifar(table, of, num_views, value, scale, places, lambda_p=None):
         found.append(
             Cell(
                 table,
-                f"{dataset}-resnet{depth}-{column}".replace(" ", "-"),
+                name + f"-{column}".replace(" ", "-"),
                 "examples.cifar",
                 (
                     "--method",
@@ -134,7 +148,7 @@ def _cifar(table, of, num_views, value, scale, places, lambda_p=None):
                 ),
                 seeds,
                 ("accuracy",),
-                f"{dataset} ResNet{depth}",
+                row,
                 column,
                 value,
             )

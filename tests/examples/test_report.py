@@ -1,0 +1,151 @@
+import json
+import statistics
+
+import pytest
+import scipy.stats
+
+from examples import report
+from examples import report_tables
+from examples.reproduce import registry
+from examples.reproduce.cells import Cell
+from examples.reproduce.cells import Places
+from examples.reproduce.paper import PaperValue
+
+
+def record(accuracy, **scores):
+    return {
+        "scores": {"accuracy": accuracy, **scores},
+        "hours": 0.5,
+    }
+
+
+def line(column, accuracies, paper=None, row="row"):
+    cell = Cell("t", column, "m", (), (0,), ("accuracy",), row, column, paper)
+    return report_tables.line_of(cell, [record(a) for a in accuracies])
+
+
+class TestWelch:
+    def test_against_the_formula(self):
+        one, other = (91.0, 92.0, 93.5), (90.0, 90.5)
+        difference, p = report_tables.welch(one, other)
+        assert difference == pytest.approx(92.1666667 - 90.25)
+        errors = [statistics.variance(v) / len(v) for v in (one, other)]
+        t = difference / sum(errors) ** 0.5
+        degrees = sum(errors) ** 2 / (errors[0] ** 2 / 2 + errors[1] ** 2)
+        assert p == pytest.approx(2 * scipy.stats.t.sf(t, degrees))
+
+    @pytest.mark.parametrize(
+        "one, other",
+        [((91.0,), (90.0, 91.0)), ((91.0, 91.0), (90.0, 90.0))],
+    )
+    def test_too_little_to_test(self, one, other):
+        difference, p = report_tables.welch(one, other)
+        assert difference is not None
+        assert p is None
+
+    def test_nothing_to_compare(self):
+        assert report_tables.welch((), (1.0, 2.0)) == (None, None)
+
+
+class TestRows:
+    def test_ours_beside_the_paper(self):
+        paper = PaperValue((92.0,), (0.1,))
+        lines = [
+            line("uniform", [0.90, 0.91], paper),
+            line("mmel-h", [0.92, 0.94], paper),
+            line("mmel-s", [], paper),
+        ]
+        table = [
+            dict(zip(report_tables.header(lines), row, strict=True))
+            for row in report_tables.rows(lines)
+        ]
+        uniform, hard, soft = table
+        assert uniform["ours"] == "90.50 ± 0.71"
+        assert uniform["beside the reference"] == ""
+        assert hard["ours"] == "93.00 ± 1.41"
+        assert hard["paper"] == "92.00 ± 0.10"
+        assert hard["difference"] == "+1.00"
+        assert hard["beside the reference"] == "+2.50"
+        assert 0 < float(hard["p (Welch)"]) < 1
+        assert hard["hours a run"] == "0.500"
+        assert soft["runs"] == "0"
+        assert soft["ours"] == soft["difference"] == ""
+        assert soft["paper"] == "92.00 ± 0.10"
+
+    def test_rows_have_references_of_their_own(self):
+        lines = [
+            line("da", [0.5], row="one"),
+            line("uniform", [0.6], row="two"),
+            line("mmel-h", [0.7], row="two"),
+        ]
+        assert report_tables.reference_of(lines[0], lines) is None
+        assert report_tables.reference_of(lines[2], lines) is lines[1]
+
+    def test_two_scores_in_a_cell(self):
+        cell = Cell("t", "c", "m", (), (0,), ("a", "b"), "r", "c")
+        found = report_tables.line_of(
+            cell, [{"scores": {"a": 0.8, "b": 0.9}, "hours": 1.0}]
+        )
+        (row,) = report_tables.rows([found])
+        assert "80.00 / 90.00" in row
+
+
+@pytest.fixture
+def records(tmp_path):
+    """A record for two seeds of two cells of a table."""
+    out = tmp_path / "records"
+    cells = registry.collect(
+        ["rivals"], "small", Places(out=str(out)), ["1000"]
+    )
+    chosen = [cell for cell in cells if cell.column in ("uniform", "mmel-h")]
+    for cell in chosen:
+        script = __import__(cell.module, fromlist=["record_path"])
+        for seed in (0, 1):
+            path = script.record_path(cell.run_arguments(seed))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(record(0.5 + seed / 10, nll=1.5, ece=0.1))
+            path.write_text(text)
+    return out
+
+
+class TestCommand:
+    def test_writes_checks_and_rewrites(self, records, tmp_path, capsys):
+        out = tmp_path / "tables"
+        words = ["--records", str(records), "--out", str(out)]
+        page = tmp_path / "report.html"
+        assert report.main([*words, "--html", str(page)]) == 0
+        # What has no record is left out, tables that share cells are not.
+        names = {path.name for path in out.iterdir()}
+        assert "small-rivals.md" in names
+        assert "small-table5.md" not in names
+        text = (out / "small-rivals.md").read_text()
+        assert "| uniform | 2 | 55.00 ± 7.07 |" in text
+        assert "| 1.500 | 10.00 |" in text
+        assert "| mmel-s | 0 |  |" in text
+        assert report.main([*words, "--check"]) == 0
+        html = page.read_text()
+        assert html.count("<img") >= 1
+        assert "data:image/png;base64," in html
+
+        (out / "small-rivals.md").write_text(text.replace("55.00", "95.00"))
+        assert report.main([*words, "--check"]) == 1
+        assert "does not match the records" in capsys.readouterr().err
+        assert report.main(words) == 0
+        assert (out / "small-rivals.md").read_text() == text
+
+    def test_no_records(self, tmp_path, capsys):
+        assert report.main(["--records", str(tmp_path)]) == 1
+        assert "no records" in capsys.readouterr().err
+
+    def test_unknown_table(self, capsys):
+        with pytest.raises(SystemExit):
+            report.main(["table9"])
+        assert "Received: table9" in capsys.readouterr().err
+
+
+def test_committed_tables_match_the_records():
+    for scale in ("small", "paper"):
+        folder = report.pathlib.Path("docs/tables")
+        if not list(folder.glob(f"{scale}-*.md")):
+            continue
+        assert report.main(["--scale", scale, "--check"]) == 0
