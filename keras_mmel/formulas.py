@@ -34,6 +34,11 @@ from keras import ops
 # the upper. Going further would meet subnormal numbers in the gradient.
 _LAMBDA_RANGE = (1e-30, 1e20)
 
+# Lambdas that the largest loss may be away from where a group is centred. exp
+# of it is large enough for the logarithm of the mean to lose no digits and
+# small enough for the weights to be exact.
+_REACH = 3.0
+
 
 def view_weights(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
     r"""Weight of each view in its group: softmax of loss over `lambda_p`.
@@ -237,41 +242,32 @@ def _scale(lambda_p):
 def _solve(losses, real, scale):
     """Value and weights of each group."""
     count = _count(losses, real)
-    largest, smallest, is_largest = _extremes(losses, real)
-    spread = largest - smallest
-    near = spread <= scale
+    largest, is_largest = _largest(losses, real)
+    mean = _total(losses) / count
     # NaN and inf reach the result by themselves, -inf would be weighted away.
-    seen = ops.where(ops.isfinite(spread), 0.0, math.nan)
-    # A rounded mean of equal losses can lie outside of them, and a tiny lambda
-    # would make that a long way.
-    mean = ops.clip(_total(losses) / count, smallest, largest)
+    seen = ops.where(ops.isfinite(mean), 0.0, math.nan)
     # R does not depend on the centre, its rounding error does. Around the mean
-    # nothing cancels while the losses are within one lambda of each other;
-    # further apart, exp would overflow around anything but the maximum.
-    centre = ops.stop_gradient(ops.where(near, mean, largest) + seen)
+    # nothing cancels; but the largest loss must stay within a few lambda, or
+    # exp overflows. Nor may it be smaller: a rounded mean of equal losses can
+    # be larger than they are, and a tiny lambda would make that a long way.
+    centre = ops.clip(mean, largest - _REACH * scale, largest)
+    centre = ops.stop_gradient(centre + seen)
     scaled = (losses - centre) / scale
     # XLA computes losses anew where it fuses, and may round them differently
     # from the ones that the maximum was taken of. Over a tiny lambda the
     # difference is huge: what is the largest is decided once, by its place.
-    limit = ops.where(near, 1.0, 0.0)
+    limit = ops.stop_gradient((largest - centre) / scale)
     # Not `minimum`, which halves the gradient where both are equal.
     scaled = ops.where(scaled > limit, limit, scaled)
-    zero = seen + scaled - ops.stop_gradient(scaled)
     scaled = ops.where(
-        ops.logical_and(is_largest, ops.logical_not(near)), zero, scaled
+        is_largest, limit + (scaled - ops.stop_gradient(scaled)), scaled
     )
     raised, excess = ops.exp(scaled), ops.expm1(scaled)
     if real is not None:
         raised = ops.where(real, raised, 0.0)
         excess = ops.where(real, excess, 0.0)
     total = _total(raised)
-    excess = _total(excess) / count
-    # log1p is exact where the mean of exp is close to 1, log elsewhere.
-    close = excess > -0.5
-    average = total / count
-    if real is not None:
-        average = ops.where(close, 1.0, average)
-    log_mean_exp = ops.where(close, ops.log1p(excess), ops.log(average))
+    log_mean_exp = ops.log1p(_total(excess) / count)
     value = ops.squeeze(centre + scale * log_mean_exp, axis=1)
     if real is None:
         return value, raised / total
@@ -312,17 +308,12 @@ def _count(losses, real):
     return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
 
 
-def _extremes(losses, real):
-    """Largest and smallest real loss, and where the (first) largest is."""
-    if real is None:
-        low = high = losses
-    else:
-        low = ops.where(real, losses, -math.inf)
-    largest = ops.max(low, axis=1, keepdims=True)
+def _largest(losses, real):
+    """The largest real loss of each group, and where the (first) largest is."""
     if real is not None:
-        any_real = ops.any(real, axis=1, keepdims=True)
-        largest = ops.where(any_real, largest, 0.0)
-        high = ops.where(real, losses, largest)
-    place = ops.argmax(low, axis=1, keepdims=True)
+        losses = ops.where(real, losses, -math.inf)
+    largest, place = ops.top_k(losses, 1)
+    if real is not None:
+        largest = ops.where(ops.any(real, axis=1, keepdims=True), largest, 0.0)
     views = ops.arange(ops.shape(losses)[1], dtype=place.dtype)
-    return largest, ops.min(high, axis=1, keepdims=True), views == place
+    return largest, views == place

@@ -152,7 +152,7 @@ def predicted_target(twin: SoftTwin, prediction: Any) -> Any:
         return prediction
     if twin.kind == "binary":
         return ops.sigmoid(prediction)
-    return ops.softmax(prediction, axis=twin.axis)
+    return _softmax(prediction, twin.axis)
 
 
 def teacher_rows(teacher: Any, prediction: Any, name: str, x: Any) -> Any:
@@ -259,9 +259,10 @@ def soft_target(
             groups.original_rows(rows, num_views), num_views
         )
 
-    target = predicted_target(twin, from_original(prediction))
+    target = predicted_target(twin, groups.original_rows(prediction, num_views))
     if stop_gradient:
         target = ops.stop_gradient(target)
+    target = groups.repeat_for_views(target, num_views)
     if teacher is None:
         return target
     if twin.kind == "categorical":
@@ -281,3 +282,14 @@ def soft_target(
             "regression loss of Keras, or train without a teacher."
         )
     return ops.where(differs, teacher, target)
+
+
+def _softmax(logits, axis):
+    """Softmax in plain operations.
+
+    TensorFlow's own is oneDNN's on a CPU, which sets itself up at every call:
+    for a few rows that takes longer than the rest of the objective.
+    """
+    largest = ops.stop_gradient(ops.max(logits, axis=axis, keepdims=True))
+    raised = ops.exp(logits - largest)
+    return raised / ops.sum(raised, axis=axis, keepdims=True)

@@ -37,5 +37,8 @@ class ViewStatistics(keras.metrics.Metric):
         self.sums.assign_add(ops.cast(ops.stack(added), self.sums.dtype))
 
     def result(self) -> dict:
-        means = ops.divide_no_nan(self.sums[:2], self.sums[2])
-        return {"original_loss": means[0], "effective_views": means[1]}
+        original_loss, effective_views, size = ops.unstack(self.sums)
+        return {
+            "original_loss": ops.divide_no_nan(original_loss, size),
+            "effective_views": ops.divide_no_nan(effective_views, size),
+        }
