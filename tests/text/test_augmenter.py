@@ -1,0 +1,419 @@
+import collections
+import dataclasses
+import itertools
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from keras_mmel.text import Augmented
+from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import load_masked_lm
+from tests.text import tiny
+
+
+@pytest.fixture(scope="module")
+def masked_lm(tmp_path_factory):
+    return load_masked_lm(tiny.make_checkpoint(tmp_path_factory.mktemp("made")))
+
+
+@pytest.fixture(scope="module")
+def augmenter(masked_lm):
+    return MaskedLMAugmenter(masked_lm)
+
+
+@pytest.fixture(scope="module")
+def by_word(masked_lm):
+    return MaskedLMAugmenter(masked_lm, 3, unit="word")
+
+
+def made_texts(count, seed=0):
+    """Sentences and pairs of 0 to 12 words."""
+    random = np.random.default_rng(seed)
+    words = [*tiny.WORDS, "Café", "unbelievable,", "(so)", "don't", "中"]
+    sides = [
+        " ".join(random.choice(words, random.integers(0, 13)))
+        for _ in range(2 * count)
+    ]
+    return [
+        sides[i] if i % 3 else (sides[i], sides[count + i])
+        for i in range(count)
+    ]
+
+
+def ids_of(samples):
+    return [one.token_ids for one in samples]
+
+
+# What a sample is made of.
+
+
+def test_samples_differ_only_at_their_positions(augmenter):
+    tokenizer = augmenter.tokenizer
+    texts = made_texts(30)
+    for encoded, samples in zip(
+        tokenizer.encode(texts), augmenter.augment(texts), strict=True
+    ):
+        for one in samples:
+            assert isinstance(one, Augmented)
+            assert len(one.token_ids) == len(encoded.token_ids)
+            differ = {
+                i
+                for i, pair in enumerate(
+                    zip(one.token_ids, encoded.token_ids, strict=True)
+                )
+                if pair[0] != pair[1]
+            }
+            assert differ <= set(one.positions)
+            assert one.log_prob < 0
+            filled = {one.token_ids[p] for p in one.positions}
+            assert not filled & set(tokenizer.banned_ids.tolist())
+            sides = [encoded.sequence_ids[p] for p in one.positions]
+            assert sides == sorted(sides)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_distinct_and_different_from_the_original(augmenter, data):
+    side = st.lists(st.sampled_from(tiny.WORDS), max_size=5).map(" ".join)
+    texts = data.draw(
+        st.lists(st.one_of(side, st.tuples(side, side)), max_size=5)
+    )
+    result = augmenter.augment(texts)
+    assert len(result) == len(texts)
+    for text, samples in zip(texts, result, strict=True):
+        assert len(samples) == (4 if "".join(text) else 0)
+        assert len({one.token_ids for one in samples}) == len(samples)
+        assert len({one.text for one in samples}) == len(samples)
+        assert text not in [one.text for one in samples]
+
+
+def test_seed_and_id_decide(masked_lm, augmenter):
+    text = "the film was very good and the plot was not so bad at all"
+    base = augmenter.augment([text])[0]
+    assert augmenter.augment([text], ["0"])[0] == base
+    assert augmenter.augment([text], [np.int64(0)])[0] == base
+    other = augmenter.augment([text], ["a"])[0]
+    assert other[0].positions != base[0].positions
+    seeded = MaskedLMAugmenter(masked_lm, seed=1).augment([text])[0]
+    assert seeded[0].positions != base[0].positions
+
+
+def test_sides_of_a_pair_are_masked_differently(augmenter):
+    text = "the film was very good and the plot was not so bad at all"
+    sample = augmenter.augment([(text, text)])[0][0]
+    middle = sample.token_ids.index(augmenter.tokenizer.sep_id)
+    first = [p for p in sample.positions if p < middle]
+    second = [p - middle for p in sample.positions if p > middle]
+    assert len(first) == len(second) and first != second
+    # The first one as if it stood alone.
+    alone = augmenter.augment([text])[0][0]
+    assert list(alone.positions) == first
+    assert sample.text[0] == alone.text
+
+
+def test_concatenated_pairs_see_each_other(masked_lm):
+    joint = MaskedLMAugmenter(masked_lm, pairs="concatenated")
+    pairs = [("the film was good", second) for second in ("a book", "it was")]
+    found = [joint.augment([pair], ["7"])[0] for pair in pairs]
+    encoded = joint.tokenizer.encode(pairs)
+    for one, samples in zip(encoded, found, strict=True):
+        length = sum(s is not None for s in one.sequence_ids)
+        assert len(samples[0].positions) == round(0.4 * length)
+    # Same masks in both, other words because of the other sentence.
+    assert found[0][0].positions == found[1][0].positions
+    assert [one.text[0] for one in found[0]] != [o.text[0] for o in found[1]]
+
+
+def test_a_side_without_words_stays(augmenter):
+    samples = augmenter.augment([("the film was good", ""), ("", "a book")])
+    assert [one.text[1] for one in samples[0]] == [""] * 4
+    assert [one.text[0] for one in samples[1]] == [""] * 4
+    assert len(set(ids_of(samples[0]))) == 4
+    assert len(set(ids_of(samples[1]))) == 4
+
+
+def test_whole_words(by_word):
+    tokenizer = by_word.tokenizer
+    texts = made_texts(60, seed=1)
+    for encoded, samples in zip(
+        tokenizer.encode(texts), by_word.augment(texts), strict=True
+    ):
+        pieces = collections.Counter(
+            zip(encoded.sequence_ids, encoded.word_ids, strict=True)
+        )
+        for one in samples:
+            again = tokenizer.encode([one.text])[0]
+            assert again.token_ids == one.token_ids
+            for p in one.positions:
+                assert pieces[encoded.sequence_ids[p], encoded.word_ids[p]] == 1
+                assert "##" not in tokenizer.vocabulary[one.token_ids[p]]
+
+
+def test_ratio_of_words_counts_words(masked_lm):
+    augmenter = MaskedLMAugmenter(masked_lm, 1, 0.5, unit="word")
+    # 4 words, of which "unbelievable" has many pieces.
+    sample = augmenter.augment(["the unbelievable film was"])[0][0]
+    assert len(sample.positions) == 2
+
+
+# The same whatever surrounds it.
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_independent_of_batch_order_shard_and_slots(masked_lm, search):
+    texts = made_texts(16)
+    names = [f"id {i}" for i in range(16)]
+    base = MaskedLMAugmenter(masked_lm, 3, search=search)
+    expected = base.augment(texts, names)
+    assert base.augment(texts, names) == expected
+    for slots in (1, 7):
+        other = MaskedLMAugmenter(masked_lm, 3, search=search, slots=slots)
+        order = np.random.default_rng(slots).permutation(16)
+        shuffled = other.augment(
+            [texts[i] for i in order], [names[i] for i in order]
+        )
+        assert [shuffled[list(order).index(i)] for i in range(16)] == expected
+    shard = base.augment(texts[1::3], names[1::3])
+    assert shard == expected[1::3]
+    alone = [base.augment([texts[i]], [names[i]])[0] for i in range(0, 16, 5)]
+    assert alone == expected[::5]
+
+
+@pytest.mark.parametrize(
+    "search", ["greedy", pytest.param("beam", marks=pytest.mark.slow)]
+)
+def test_independent_of_jit(masked_lm, search):
+    # Short ones, so that few shapes have to be compiled.
+    texts = ["the film was good", "a book", "it is", "you see the city"]
+    plain = MaskedLMAugmenter(masked_lm, 3, search=search)
+    compiled = MaskedLMAugmenter(masked_lm, 3, search=search, jit_compile=True)
+    assert compiled.augment(texts) == plain.augment(texts)
+
+
+def test_log_prob_takes_no_part_in_equality():
+    one = Augmented("a", (2, 5, 3), (1,), -1.0)
+    assert one == dataclasses.replace(one, log_prob=-1.00001)
+    assert one != dataclasses.replace(one, text="b")
+
+
+# Streams.
+
+
+def test_stream_is_lazy_and_in_order(masked_lm):
+    augmenter = MaskedLMAugmenter(masked_lm, 1, slots=2)
+    taken = []
+
+    def examples():
+        for i in itertools.count():
+            taken.append(i)
+            yield i, ("the film",) if i % 2 else ("the film", "a book")
+
+    stream = augmenter.augment_stream(examples())
+    first = next(stream)
+    # 8 texts a slot, and no more.
+    assert len(taken) == 16
+    rest = list(itertools.islice(stream, 29))
+    assert len(taken) == 32
+    expected = augmenter.augment([("the film", "a book"), "the film"] * 15)
+    assert [first, *rest] == expected
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_progress_counts_every_text(masked_lm, search):
+    augmenter = MaskedLMAugmenter(masked_lm, 2, slots=3, search=search)
+    texts = [*made_texts(28), "", ""]
+    told = []
+    stream = augmenter.augment_stream(enumerate(texts), told.append)
+    assert len(list(stream)) == 30
+    assert sum(told) == 30
+    assert min(told) > 0
+    # It moves many times in a window of 24 texts.
+    assert len(told) > 12
+
+
+# What decides is told.
+
+
+def test_config_tells_what_decides(masked_lm, augmenter):
+    base = augmenter.get_config()
+    assert base["tokenizer"] == masked_lm.tokenizer.fingerprint
+    same = MaskedLMAugmenter(masked_lm, slots=5, jit_compile=True)
+    assert same.get_config() == base
+    assert set(map(type, base.values())) <= {int, float, str, type(None)}
+    changes = [
+        {"num_augmented": 5},
+        {"mask_ratio": 0.2},
+        {"search": "beam"},
+        {"search": "beam", "num_beams": 7},
+        {"unit": "word"},
+        {"seed": 1},
+        {"pairs": "concatenated"},
+        {"max_length": 20},
+    ]
+    configs = [MaskedLMAugmenter(masked_lm, **c).get_config() for c in changes]
+    for change, config in zip(changes, configs, strict=True):
+        assert config.items() >= change.items()
+    seen = [base, *configs]
+    assert all(a != b for a, b in itertools.combinations(seen, 2))
+
+
+def test_config_tells_the_weights(tmp_path, augmenter):
+    other = load_masked_lm(tiny.make_checkpoint(tmp_path, seed=1))
+    config = MaskedLMAugmenter(other).get_config()
+    differ = config.items() ^ augmenter.get_config().items()
+    assert {name for name, _ in differ} == {"masked_lm"}
+
+
+# Texts that are hard.
+
+
+def test_texts_with_little_to_mask(augmenter):
+    texts = ["", "  \t", "film", "中", ".", "中中", "a\u200b"]
+    result = augmenter.augment(texts)
+    assert [len(samples) for samples in result] == [0, 0, 4, 0, 4, 0, 4]
+
+
+def test_sample_that_is_the_original_is_replaced(augmenter):
+    best = augmenter.augment(["film"])[0]
+    again = augmenter.augment([best[0].text])[0]
+    assert len(again) == 4
+    assert again[:3] == best[1:]
+
+
+def test_as_many_samples_as_there_are_words(masked_lm):
+    words = len(masked_lm.tokenizer.vocabulary) - len(
+        masked_lm.tokenizer.banned_ids
+    )
+    everything = MaskedLMAugmenter(masked_lm, words)
+    samples = everything.augment(["film"])[0]
+    # Every word but the original.
+    assert len(samples) == words - 1
+    assert len(set(ids_of(samples))) == words - 1
+    with pytest.raises(ValueError, match=f"{words}. Received.*{words + 1}"):
+        MaskedLMAugmenter(masked_lm, words + 1)
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+def test_mask_ratio_0_and_1(masked_lm, unit):
+    text = "the film was good"
+    least = MaskedLMAugmenter(masked_lm, mask_ratio=0, unit=unit)
+    samples = least.augment([text])[0]
+    assert [len(one.positions) for one in samples] == [1] * 4
+    most = MaskedLMAugmenter(masked_lm, mask_ratio=1.0, unit=unit)
+    samples = most.augment([text])[0]
+    assert [sorted(one.positions) for one in samples] == [[1, 2, 3, 4]] * 4
+
+
+def test_long_texts_are_cut_before_masks_are_chosen(masked_lm, augmenter):
+    words = list(itertools.islice(itertools.cycle(["good", "film"]), 600))
+    text = " ".join(words)
+    samples = augmenter.augment([text, (text, "the book")])
+    for one in samples[0] + samples[1]:
+        assert len(one.token_ids) == 64
+        assert one.token_ids[-1] == augmenter.tokenizer.sep_id
+    assert len(samples[0][0].positions) == round(0.4 * 62)
+    # What was cut off stays as it was.
+    assert samples[0][0].text.endswith(" ".join(["", *words[62:]]))
+    assert len(set(ids_of(samples[0]))) == 4
+    shorter = MaskedLMAugmenter(masked_lm, max_length=10)
+    assert {len(z) for z in ids_of(shorter.augment([text])[0])} == {10}
+
+
+def test_special_tokens_in_a_text_are_text(augmenter):
+    tokenizer = augmenter.tokenizer
+    for one in augmenter.augment(["the [MASK] film [SEP] was good"])[0]:
+        assert one.token_ids.count(tokenizer.sep_id) == 1
+        assert tokenizer.mask_id not in one.token_ids
+
+
+# Wrong input.
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_augmented": 0}, "num_augmented.*at least 1.*Received.*0"),
+        ({"num_augmented": 2.0}, "num_augmented.*integer"),
+        ({"mask_ratio": 1.1}, "mask_ratio.*0 to 1.*1.1"),
+        ({"mask_ratio": -0.1}, "mask_ratio"),
+        ({"mask_ratio": float("nan")}, "mask_ratio"),
+        ({"mask_ratio": True}, "mask_ratio"),
+        ({"mask_ratio": "0.4"}, "mask_ratio"),
+        ({"search": "sampling"}, "search.*'greedy', 'beam'.*sampling"),
+        ({"unit": "words"}, "unit"),
+        ({"pairs": "joint"}, "pairs"),
+        ({"seed": 0.5}, "seed.*integer"),
+        ({"slots": 0}, "slots"),
+        ({"max_length": 2}, "max_length.*at least 3"),
+        ({"max_length": 65}, "max_length.*at most 64.*65"),
+        ({"num_beams": 3}, "num_beams.*at least 4"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range(masked_lm, options, words):
+    with pytest.raises(ValueError, match=words):
+        MaskedLMAugmenter(masked_lm, **options)
+
+
+@pytest.mark.parametrize(
+    ("texts", "ids", "error", "words"),
+    [
+        ("the film", None, TypeError, "sequence of texts"),
+        ([b"film"], None, TypeError, "strings"),
+        ([None], None, TypeError, "strings"),
+        ([("a", "b", "c")], None, TypeError, "strings"),
+        (["\ud800"], None, ValueError, "Unicode"),
+        (["a", "b"], ["7", 7], ValueError, "'7' twice"),
+        (["a", "b"], ["7"], ValueError, "1 ids for 2 texts"),
+        (["a"], [1.0], TypeError, "strings or integers.*1.0"),
+        (["a"], [True], TypeError, "strings or integers"),
+        (["a"], [None], TypeError, "strings or integers"),
+    ],
+    ids=str,
+)
+def test_wrong_texts_and_ids(augmenter, texts, ids, error, words):
+    with pytest.raises(error, match=words):
+        augmenter.augment(texts, ids)
+
+
+def test_no_texts(augmenter):
+    assert augmenter.augment([]) == []
+    assert list(augmenter.augment_stream(iter(()))) == []
+
+
+def hub_masked_lm(words):
+    backbone = keras_hub.models.BertBackbone(
+        vocabulary_size=words,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_sequence_length=20,
+    )
+    return keras_hub.models.BertMaskedLM(backbone)
+
+
+def test_masked_lm_of_keras_hub_with_a_tokenizer(masked_lm):
+    tokenizer = masked_lm.tokenizer
+    # Some checkpoints have more rows than words; those are never filled in.
+    model = hub_masked_lm(len(tokenizer.vocabulary) + 7)
+    augmenter = MaskedLMAugmenter(model, 2, tokenizer=tokenizer)
+    samples = augmenter.augment(["the film was good"])[0]
+    assert len(samples) == 2
+    assert max(max(z) for z in ids_of(samples)) < len(tokenizer.vocabulary)
+
+
+def test_model_and_tokenizer_must_belong_together(masked_lm):
+    tokenizer = masked_lm.tokenizer
+    with pytest.raises(TypeError, match="tokenizer.*from_directory"):
+        MaskedLMAugmenter(hub_masked_lm(300))
+    small = hub_masked_lm(len(tokenizer.vocabulary) - 1)
+    with pytest.raises(ValueError, match="more tokens than the masked LM"):
+        MaskedLMAugmenter(small, tokenizer=tokenizer)
+    with pytest.raises(TypeError, match="BertMaskedLM"):
+        MaskedLMAugmenter(keras.Sequential(), tokenizer=tokenizer)
