@@ -102,7 +102,7 @@ def export_text_classifier(
     graph = GraphTokenizer(tokenizer, max_length)
     served = _Served(model, graph, inputs, names)
     _compare(served, tokenizer, inputs, max_length)
-    _write(served, path)
+    write(served, path)
 
 
 class _Served(tf.Module):
@@ -119,6 +119,9 @@ class _Served(tf.Module):
             with tf.device("/CPU:0"):
                 return tokenize(*(texts[name] for name in inputs))
 
+        specs = {name: tf.TensorSpec([None], tf.string) for name in inputs}
+        encode = _traced(encode, specs)
+
         def serve(**texts):
             outputs = model(encode(**texts), training=False)
             return _results(tf.cast(outputs, tf.float32), label_names)
@@ -126,10 +129,9 @@ class _Served(tf.Module):
         def names():
             return {"label_names": tf.constant(label_names)}
 
-        specs = {name: tf.TensorSpec([None], tf.string) for name in inputs}
         self.functions = {
             "serving_default": _traced(serve, specs),
-            "tokenize": _traced(encode, specs),
+            "tokenize": encode,
         }
         if label_names:
             self.functions["label_names"] = _traced(names, {})
@@ -169,7 +171,7 @@ def _compare(served, tokenizer, inputs, max_length):
             )
 
 
-def _write(served, path):
+def write(served: tf.Module, path: pathlib.Path) -> None:
     """The folder appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.")

@@ -64,6 +64,10 @@ class GraphTokenizer(tf.Module):
             model["max_input_chars_per_word"],
         )
         self._normalize = GraphNormalizer(state["normalizer"])
+        # Traced once, also where two sides of a pair go through it.
+        self.pieces = tf.function(
+            self._split, [tf.TensorSpec([None], tf.string)], autograph=False
+        )
 
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None
@@ -111,7 +115,7 @@ class GraphTokenizer(tf.Module):
             "padding_mask": mask,
         }
 
-    def pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
+    def _split(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Ids of sentences without special tokens, nothing cut."""
         codes, kinds, rows = self._normalize(texts)
         before = tf.concat([[code_points.SPACE], kinds[:-1]], 0)

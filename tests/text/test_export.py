@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pathlib
 
 import keras
 import keras_hub
@@ -13,6 +14,7 @@ from scripts.child import run
 from text.tiny import make_checkpoint
 
 import keras_mmel
+from keras_mmel.text import export
 from keras_mmel.text import export_text_classifier
 from keras_mmel.text import load_text_classifier
 
@@ -63,7 +65,6 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     return {
         "classes": make_model(folder / "classes", 3),
-        "pairs": make_model(folder / "pairs", 2),
         "value": make_model(folder / "value", 1),
     }
 
@@ -74,19 +75,16 @@ def served(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     export_text_classifier(
         keras_mmel.MMELModel(models["classes"]),
-        folder / "classes",
-        max_length=MAX_LENGTH,
+        folder / "deep" / "classes",
         label_names=NAMES,
     )
+    (folder / "deep" / "classes").rename(folder / "classes")
     export_text_classifier(
-        models["pairs"], folder / "pairs", pairs=True, max_length=MAX_LENGTH
+        models["value"], folder / "value", pairs=True, max_length=MAX_LENGTH
     )
-    export_text_classifier(models["value"], folder / "deep" / "value")
-    (folder / "deep" / "value").rename(folder / "value")
     inputs = {
         "classes": {"text": TEXTS},
-        "pairs": {"text_a": TEXTS, "text_b": SECOND},
-        "value": {"text": TEXTS},
+        "value": {"text_a": TEXTS, "text_b": SECOND},
     }
     for name, sides in inputs.items():
         written = {
@@ -112,41 +110,25 @@ def check_ids(found, wanted):
 def test_probabilities_and_labels(models, served):
     found = served["classes"]
     assert sorted(found) == ["label_names", "serving_default", "tokenize"]
-    wanted = softmax(on_ids(models["classes"], TEXTS, MAX_LENGTH))
-    found = served["classes"]["serving_default"]
-    assert sorted(found) == ["label", "probabilities"]
-    assert_allclose(found["probabilities"], wanted, atol=2e-6)
-    assert found["label"] == [NAMES[i] for i in wanted.argmax(axis=-1)]
-    assert served["classes"]["label_names"] == {"label_names": NAMES}
-    check_ids(
-        served["classes"]["tokenize"],
-        models["classes"].tokenizer.encode(TEXTS, MAX_LENGTH),
-    )
+    wanted = softmax(on_ids(models["classes"], TEXTS, 64))
+    answers = found["serving_default"]
+    assert sorted(answers) == ["label", "probabilities"]
+    assert_allclose(answers["probabilities"], wanted, atol=2e-6)
+    assert answers["label"] == [NAMES[i] for i in wanted.argmax(axis=-1)]
+    assert found["label_names"] == {"label_names": NAMES}
+    check_ids(found["tokenize"], models["classes"].tokenizer.encode(TEXTS, 64))
 
 
-def test_pairs(models, served):
+def test_value_of_pairs(models, served):
     texts = list(zip(TEXTS, SECOND, strict=True))
-    found = served["pairs"]
+    found = served["value"]
     assert sorted(found) == ["serving_default", "tokenize"]
-    assert list(found["serving_default"]) == ["probabilities"]
-    wanted = softmax(on_ids(models["pairs"], texts, MAX_LENGTH))
-    assert_allclose(
-        found["serving_default"]["probabilities"], wanted, atol=2e-6
-    )
+    assert list(found["serving_default"]) == ["value"]
+    wanted = on_ids(models["value"], texts, MAX_LENGTH)[:, 0]
+    assert_allclose(found["serving_default"]["value"], wanted, atol=5e-6)
     check_ids(
         found["tokenize"],
-        models["pairs"].tokenizer.encode(texts, MAX_LENGTH),
-    )
-
-
-def test_value_and_the_length_of_the_model(models, served):
-    found = served["value"]["serving_default"]
-    assert list(found) == ["value"]
-    wanted = on_ids(models["value"], TEXTS, 64)[:, 0]
-    assert_allclose(found["value"], wanted, atol=5e-6)
-    check_ids(
-        served["value"]["tokenize"],
-        models["value"].tokenizer.encode(TEXTS, 64),
+        models["value"].tokenizer.encode(texts, MAX_LENGTH),
     )
 
 
@@ -158,13 +140,16 @@ def test_existing_folder_is_left_alone(models, tmp_path):
     assert (tmp_path / "old" / "mine").read_text() == "mine"
 
 
-def test_nothing_is_left_of_a_failed_export(models, tmp_path, monkeypatch):
-    def full(*args, **kwargs):
+def test_nothing_is_left_of_a_failed_export(tmp_path, monkeypatch):
+    def full(module, folder, signatures):
+        (pathlib.Path(folder) / "half").write_text("half")
         raise OSError("no space left on device")
 
     monkeypatch.setattr(tf.saved_model, "save", full)
+    module = tf.Module()
+    module.functions = {}
     with pytest.raises(OSError, match="no space left"):
-        export_text_classifier(models["value"], tmp_path / "new")
+        export.write(module, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -133,7 +133,7 @@ TEXTS = st.one_of(
     WORDS,
 )
 LIGHT = hypothesis.settings(
-    max_examples=40, deadline=None, derandomize=True, database=None
+    max_examples=25, deadline=None, derandomize=True, database=None
 )
 
 
