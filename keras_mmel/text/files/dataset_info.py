@@ -1,7 +1,7 @@
 """TFDS's own description of a directory, so that TFDS reads it by itself."""
 
 import pathlib
-import shutil
+import tempfile
 
 from keras_mmel.text import extras
 from keras_mmel.text.files import shards
@@ -9,7 +9,6 @@ from keras_mmel.text.files.manifest import DATASET_INFO
 from keras_mmel.text.files.manifest import Manifest
 from keras_mmel.text.files.schema import features
 
-_TEMPORARY = ".metadata.tmp"
 _NAME = "augmented"
 _VERSION = "1.0.0"
 
@@ -40,9 +39,6 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> bool:
         ValueError: naming a shard, if it is damaged.
     """
     with shards.locked_directory(directory):
-        temporary = directory / _TEMPORARY
-        # Of a run that was killed right here.
-        shutil.rmtree(temporary, ignore_errors=True)
         if missing_shards(directory, manifest):
             return False
         num_bytes = sum(
@@ -51,19 +47,24 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> bool:
                 manifest.shard_names(), manifest.ranges(), strict=True
             )
         )
-        temporary.mkdir()
-        try:
-            _write_tfds(temporary, manifest, num_bytes)
-            names = sorted(path.name for path in temporary.iterdir())
-            names.sort(key=lambda name: name == DATASET_INFO)
-            for name in names:
-                shards.write_text(
-                    directory / name,
-                    (temporary / name).read_text(encoding="utf-8"),
-                )
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        # The last file marks the directory as whole: none may come after it,
+        # and nothing may lie there that would have to be removed later.
+        for name, text in _tfds_files(manifest, num_bytes):
+            shards.write_text(directory / name, text)
     return True
+
+
+def _tfds_files(manifest, num_bytes):
+    """Names and texts of TFDS's files, the one that is to come last, last."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        _write_tfds(folder, manifest, num_bytes)
+        files = {
+            path.name: path.read_text("utf-8") for path in folder.iterdir()
+        }
+    return sorted(
+        files.items(), key=lambda file: (file[0] == DATASET_INFO, file)
+    )
 
 
 def _write_tfds(directory, manifest, num_bytes):

@@ -75,8 +75,9 @@ def rewrite(
     def records(ranges, tick):
         for numbers in ranges:
             path = path_of[numbers]
-            before = read_shard_records(path, len(numbers), manifest)
-            for record in _same_ids(before, function, path):
+            count = len(numbers)
+            before = read_shard_records(path, count, manifest)
+            for record in _same_ids(before, function, path, count):
                 yield record
                 tick(1)
 
@@ -95,10 +96,10 @@ def rewrite(
     )
 
 
-def _same_ids(before, function, path):
+def _same_ids(before, function, path, count):
     given, kept = itertools.tee(before)
     changed = iter(function(given))
-    for record in kept:
+    for number, record in enumerate(kept, start=1):
         new = next(changed, None)
         if new is None or new.example_id != record.example_id:
             received = "no record" if new is None else repr(new.example_id)
@@ -107,9 +108,10 @@ def _same_ids(before, function, path):
                 f"the same id. Received: {received} for "
                 f"{record.example_id!r} of {path.name!r}"
             )
+        # Before the last one is given away: the shard is complete with it.
+        if number == count and next(changed, None) is not None:
+            raise ValueError(
+                "`function` must give one record for each that it gets. "
+                f"Received: more than those of {path.name!r}"
+            )
         yield new
-    if next(changed, None) is not None:
-        raise ValueError(
-            "`function` must give one record for each that it gets. "
-            f"Received: more than those of {path.name!r}"
-        )

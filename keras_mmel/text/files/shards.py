@@ -18,6 +18,12 @@ except ImportError:  # Windows: two writers of one shard are not noticed there
 # Length, its checksum and the checksum of the content, around each record.
 _FRAME_BYTES = 8 + 4 + 4
 
+# What TensorFlow makes of a full disk and of a file above the allowed size.
+_NUMBERS = {
+    tf.errors.ResourceExhaustedError: errno.ENOSPC,
+    tf.errors.OutOfRangeError: errno.EFBIG,
+}
+
 # Locks are a courtesy: file systems that have none must still work.
 _NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
 
@@ -198,17 +204,12 @@ def _lock(descriptor, wait):
 
 @contextlib.contextmanager
 def _as_os_error(path):
-    """What TensorFlow says of a full disk, in Python's words."""
+    """What TensorFlow says of a disk, in Python's words."""
     try:
         yield
-    except tf.errors.ResourceExhaustedError as error:
-        raise OSError(errno.ENOSPC, error.message, str(path)) from error
-    except (
-        tf.errors.UnknownError,
-        tf.errors.InternalError,
-        tf.errors.DataLossError,
-    ) as error:
-        raise OSError(errno.EIO, error.message, str(path)) from error
+    except tf.errors.OpError as error:
+        number = _NUMBERS.get(type(error), errno.EIO)
+        raise OSError(number, error.message, str(path)) from error
 
 
 def _damaged(path, what):

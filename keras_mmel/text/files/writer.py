@@ -119,6 +119,10 @@ def write_records(
                 part = _exactly(stream, len(numbers), name)
                 encoded = (encode(one, label_kind) for one in part)
                 shards.write_shard(directory / name, encoded)
+            if next(stream, None) is not None:
+                raise ValueError(
+                    "There must be one record for each example. Received: more"
+                )
     if todo or not (directory / DATASET_INFO).exists():
         finish(directory, manifest)
     missing = tuple(missing_shards(directory, manifest))

@@ -198,18 +198,26 @@ def test_augmenter_that_fails_leaves_whole_shards(tmp_path):
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
-def test_too_few_records_are_an_error(tmp_path):
-    with pytest.raises(ValueError, match="for each of its 3 examples.*2 rec"):
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (2, "for each of its 3 examples. Received: 2 records"),
+        (4, "one record for each example. Received: more"),
+    ],
+)
+def test_wrong_number_of_records_is_an_error(tmp_path, number, message):
+    made = (Record(str(n), ("x",), 0) for n in range(number))
+    with pytest.raises(ValueError, match=message):
         write_records(
             tmp_path,
-            lambda ranges, tick: (Record(str(n), ("x",), 0) for n in range(2)),
+            lambda ranges, tick: made,
             num_examples=3,
             num_texts=1,
             label_kind="class",
             made={},
             progress=False,
         )
-    assert list(contents(tmp_path)) == ["augmented.json"]
+    assert "dataset_info.json" not in contents(tmp_path)
 
 
 def test_first_examples(tmp_path):
