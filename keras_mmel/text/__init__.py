@@ -18,8 +18,8 @@ _PARTS = {
     "load_masked_lm": "masked_lm",
     "load_text_classifier": "classifier",
     "merge": "files",
-    "read_augmented": "read_augmented",
-    "read_plain": "read_augmented",
+    "read_augmented": "group_reader",
+    "read_plain": "group_reader",
     "write_augmented": "files",
 }
 
