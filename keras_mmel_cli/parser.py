@@ -133,7 +133,33 @@ def _augment(commands):
         default=given,
         help="tokens of a text or a pair (default: what the model takes)",
     )
-    parser.add_argument("--seed", type=int, default=given, help="(default: 0)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=given,
+        metavar="N",
+        help="of the choice of the masks (default: 0)",
+    )
+    parser.add_argument(
+        "--num_beams",
+        type=_positive,
+        default=given,
+        metavar="N",
+        help="fillings that beam search keeps (default: one more than samples)",
+    )
+    parser.add_argument(
+        "--slots",
+        type=_positive,
+        default=given,
+        metavar="N",
+        help="rows of one call of the masked LM (default: 64)",
+    )
+    parser.add_argument(
+        "--jit_compile",
+        action="store_true",
+        default=given,
+        help="compile the masked LM: pays from some thousand texts on",
+    )
     _shards(parser)
     _shard(parser)
     _out(parser)
@@ -211,8 +237,8 @@ def _import(commands):
         "import",
         "import_views",
         "check augmented text of other tools and write it in our format",
-        "keras-mmel import augmented.csv --text text --label label --id id "
-        "--out augmented/reviews",
+        "keras-mmel import views.csv --text text --label label --id id "
+        "--out imported/reviews",
     )
     parser.add_argument(
         "file",
@@ -278,7 +304,7 @@ def _merge(commands):
         "merge",
         "merge",
         "join the parts that `augment --shard` wrote",
-        "keras-mmel merge part0 part1 --out augmented/reviews",
+        "keras-mmel merge part0 part1 --out merged/reviews",
     )
     parser.add_argument("directories", nargs="+", metavar="DIR")
     _out(parser)

@@ -45,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
             command = importlib.import_module(
                 f"keras_mmel.text.commands.{options.module}"
             )
+            if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
+                sys.modules["tensorflow"].config.list_physical_devices()
         command.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -85,10 +87,13 @@ def one_line(error: BaseException) -> str:
 def _quiet():
     """Keep back what is written to standard error, unless something fails.
 
-    TensorFlow notes on its start how it was built, from C++ and whatever its
-    log level; nothing of it is for the user's eyes.
+    TensorFlow notes on its start how it was built and that there is no GPU,
+    from C++ and whatever its log level. Who sets that level sees it all.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:

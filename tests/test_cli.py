@@ -13,6 +13,9 @@ import pytest
 
 from keras_mmel import cli
 from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import label_augmented
+from keras_mmel.text.commands import augment
+from keras_mmel.text.commands import label
 from keras_mmel_cli import parser as parsers
 from keras_mmel_cli import program
 
@@ -80,17 +83,29 @@ def test_help_lists_the_commands(capsys):
     assert capsys.readouterr().out == f"{version}\n"
 
 
+STATED = ("num_augmented", "mask_ratio", "search", "unit", "pairs")
+
+
+def default_in(text, name):
+    options = text.split("options:")[1]
+    (stated,) = re.findall(rf"--{name} [^)]*\(default: ([^)]*)\)", options)
+    return stated
+
+
 def test_help_states_the_defaults_of_the_augmenter(capsys):
     text = " ".join(help_of("augment", capsys).split())
     arguments = inspect.signature(MaskedLMAugmenter).parameters
-    for name in ("num_augmented", "mask_ratio", "search", "unit", "pairs"):
-        (stated,) = re.findall(
-            rf"--{name} [^)]*\(default: ([^)]*)\)", text.split("options:")[1]
-        )
-        assert stated == str(arguments[name].default)
-    from keras_mmel.text.commands import augment
-
+    for name in (*STATED, "seed", "slots"):
+        assert default_in(text, name) == str(arguments[name].default)
     assert set(augment.SETTINGS) == set(arguments) - {"masked_lm", "tokenizer"}
+
+
+def test_help_states_the_defaults_of_labelling(capsys):
+    text = " ".join(help_of("label", capsys).split())
+    arguments = inspect.signature(label_augmented).parameters
+    for name in ("batch_size", "max_length"):
+        assert default_in(text, name) == str(arguments[name].default)
+    assert set(label.SETTINGS) < set(arguments)
 
 
 def test_settings_that_are_not_given_are_left_to_the_augmenter():
@@ -133,7 +148,7 @@ IMPORT = ["import", "--out", "o", "views.csv"]
             "No such file: t.keras",
         ),
         (
-            ["label", "made", "--teacher", "t", "--out", "./made"],
+            ["label", "made", "--teacher", "a.txt", "--out", "./made"],
             "--out must be another directory",
         ),
         (["merge", "made", "b", "--out", "o"], "No such directory: b"),

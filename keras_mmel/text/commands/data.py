@@ -3,6 +3,7 @@
 import argparse
 import re
 
+from keras_mmel.text import extras
 from keras_mmel.text import glue
 from keras_mmel.text.files import Source
 from keras_mmel.text.files import from_csv
@@ -41,9 +42,16 @@ def open_source(options: argparse.Namespace) -> Source:
             "--text is needed with the name of the text feature, or of both "
             f"of a pair. Received: --data {name}"
         )
-    return from_tfds(
-        name, options.split, text, data_dir=options.data_dir, **columns
-    )
+    tfds = extras.need("tensorflow_datasets", "datasets")
+    try:
+        return from_tfds(
+            name, options.split, text, data_dir=options.data_dir, **columns
+        )
+    except tfds.core.DatasetNotFoundError:  # its message lists all there are
+        raise ValueError(
+            f"--data {name}: TFDS has no data set of this name, and a file "
+            "must end in .csv, .tsv or .jsonl"
+        ) from None
 
 
 def split_name(split: str) -> str:

@@ -73,8 +73,9 @@ def write_imported(
         for numbers in ranges:
             read = groups.groups(numbers.start, numbers.stop)
             while batch := list(itertools.islice(read, _BATCH)):
-                yield from as_records(batch, tokenizer, max_length)
-                tick(len(batch))
+                for record in as_records(batch, tokenizer, max_length):
+                    tick(1)
+                    yield record
 
     return write_records(
         directory,
