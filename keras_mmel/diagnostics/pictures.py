@@ -167,6 +167,6 @@ def png(picture: Any) -> bytes:
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6))
+        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 1))
         + chunk(b"IEND", b"")
     )

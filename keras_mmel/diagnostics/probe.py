@@ -101,7 +101,7 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
         Float32 `(groups, num_views)` each: what `mmel.view_weights` gives, and
-        the view losses that the objective takes.
+        the view losses that the objective takes, NaN for padding.
     """
     found = []
     for x, y in probe.batches:
@@ -116,7 +116,8 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
                 (batch_checks.to_numpy(weights), batch_checks.to_numpy(losses))
             )
     weights, losses = zip(*found, strict=True)
-    return pad(weights, 0.0), pad(losses, 0.0)
+    losses = np.where(probe.mask, pad(losses, np.nan), np.float32(np.nan))
+    return pad(weights, 0.0), losses
 
 
 def pad(parts: Sequence[np.ndarray], value: Any) -> np.ndarray:

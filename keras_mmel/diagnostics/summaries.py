@@ -72,7 +72,7 @@ def write_record(writer: Writer, run: Run, record: int = -1) -> None:
         run: With at least one record.
         record: Which one.
     """
-    with writer.active():
+    with writer.record(run.steps[record]):
         _write_numbers(writer, run, record)
         if run.images is not None:
             _write_images(writer, run, record)
@@ -81,11 +81,11 @@ def write_record(writer: Writer, run: Run, record: int = -1) -> None:
 
 
 def _write_numbers(writer, run, record):
-    found, step = run.summaries[record], run.steps[record]
+    found = run.summaries[record]
 
     def scalar(name, value):
         if value is not None and np.isfinite(value):
-            writer.scalar(f"{_PREFIX}/{name}", value, step)
+            writer.scalar(f"{_PREFIX}/{name}", value)
 
     for name in (
         "effective_views",
@@ -105,14 +105,14 @@ def _write_numbers(writer, run, record):
         scalar(f"class_effective_views/{name}", of_class["effective_views"])
         scalar(f"class_heaviest_share/{name}", of_class["heaviest_share"])
     relative = statistics.relative_weights(run.weights[record], run.counted)
-    writer.histogram(f"{_PREFIX}/relative_weights", relative, step)
+    writer.histogram(f"{_PREFIX}/relative_weights", relative)
     effective = np.exp(statistics.entropy(run.weights[record]))
-    writer.histogram(f"{_PREFIX}/effective_views_of_groups", effective, step)
-    writer.histogram(f"{_PREFIX}/view_losses", hardness(run, record), step)
+    writer.histogram(f"{_PREFIX}/effective_views_of_groups", effective)
+    writer.histogram(f"{_PREFIX}/view_losses", hardness(run, record))
 
 
 def _write_images(writer, run, record):
-    step, images = run.steps[record], run.images
+    images = run.images
     rows = uneven_groups(run, record)
     rows = rows[rows < len(images)][:GRID_ROWS]
     weights = run.weights[record]
@@ -120,7 +120,6 @@ def _write_images(writer, run, record):
     writer.image(
         f"{_PREFIX}/most_uneven_groups",
         pictures.grid(images[rows, columns], weights[rows, columns]),
-        step,
     )
     order = order_by_hardness(run, record, len(images))
     size = min(len(order), 2 * GRID_COLUMNS)
@@ -141,12 +140,10 @@ def _write_images(writer, run, record):
                 picked.reshape(*shape, *picked.shape[1:]),
                 weights[group, view].reshape(shape),
             ),
-            step,
         )
 
 
 def _write_texts(writer, run, record):
-    step = run.steps[record]
     order = order_by_hardness(run, record, len(run.texts))
     for name, chosen in (
         ("hardest_views", order[::-1][:GRID_COLUMNS]),
@@ -161,7 +158,7 @@ def _write_texts(writer, run, record):
                     f"{run.weights[record][group, view]:.2f} | "
                     + words.marked_markdown(texts[0], texts[view])
                 )
-        writer.text(f"{_PREFIX}/{name}", "\n".join(lines), step)
+        writer.text(f"{_PREFIX}/{name}", "\n".join(lines))
 
 
 def _tag(name):

@@ -19,7 +19,7 @@ _SCALAR, _TENSOR, _BLOBS = 1, 2, 3
 
 
 class Writer:
-    """Writes summaries into a folder, inside of `with writer.active()`.
+    """Writes summaries into a folder, inside of `with writer.record(step)`.
 
     Args:
         log_dir: The folder; TensorBoard shows it as one run.
@@ -37,14 +37,35 @@ class Writer:
                 "TensorBoard reads: `pip install tensorflow`."
             ) from error
         self._tf = tf
+        self._summary = tf.compat.v1.Summary()
         with tf.device("CPU:0"):
             self._writer = tf.summary.create_file_writer(os.fspath(log_dir))
 
-    def scalar(self, tag: str, value: float, step: int) -> None:
-        """One number."""
-        self._write(tag, np.float32(value), step, "scalars", _SCALAR)
+    @contextlib.contextmanager
+    def record(self, step: int) -> Iterator[None]:
+        """Writes what is given inside, at its end and all at once.
 
-    def histogram(self, tag: str, values: Any, step: int) -> None:
+        Args:
+            step: The step that TensorBoard shows it at.
+        """
+        tf = self._tf
+        self._summary.Clear()
+        yield
+        data = self._summary.SerializeToString()
+        with (
+            tf.device("CPU:0"),
+            self._writer.as_default(),
+            # Keras's own callback turns recording off for most steps.
+            tf.summary.record_if(True),
+        ):
+            tf.summary.experimental.write_raw_pb(data, step=step)
+            self._writer.flush()
+
+    def scalar(self, tag: str, value: float) -> None:
+        """One number."""
+        self._write(tag, np.float32(value), "scalars", _SCALAR)
+
+    def histogram(self, tag: str, values: Any) -> None:
         """The distribution of some numbers; what is not finite is left out."""
         values = np.asarray(values, dtype="float64").ravel()
         values = values[np.isfinite(values)]
@@ -57,37 +78,26 @@ class Writer:
         else:
             counts, edges = np.histogram(values, _BUCKETS)
             buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
-        self._write(tag, buckets, step, "histograms", _TENSOR)
+        self._write(tag, buckets, "histograms", _TENSOR)
 
-    def image(self, tag: str, picture: np.ndarray, step: int) -> None:
+    def image(self, tag: str, picture: np.ndarray) -> None:
         """A picture, uint8 `(height, width, channels)`."""
         height, width = picture.shape[:2]
-        data = [str(width), str(height), pictures.png(picture)]
-        self._write(tag, self._tf.constant(data), step, "images", _BLOBS)
+        sizes = [str(width).encode(), str(height).encode()]
+        data = np.array([*sizes, pictures.png(picture)], dtype=object)
+        self._write(tag, data, "images", _BLOBS)
 
-    def text(self, tag: str, markdown: str, step: int) -> None:
+    def text(self, tag: str, markdown: str) -> None:
         """Text in Markdown."""
-        self._write(tag, self._tf.constant(markdown), step, "text", _TENSOR)
+        self._write(tag, markdown, "text", _TENSOR)
 
     def close(self) -> None:
         """Ends the file."""
         self._writer.close()
 
-    @contextlib.contextmanager
-    def active(self) -> Iterator[None]:
-        """Inside, summaries are written; at its end readers can see them."""
-        tf = self._tf
-        with (
-            tf.device("CPU:0"),
-            self._writer.as_default(),
-            # Keras's own callback turns recording off for most steps.
-            tf.summary.record_if(True),
-        ):
-            yield
-            self._writer.flush()
-
-    def _write(self, tag, tensor, step, plugin, data_class):
-        metadata = self._tf.compat.v1.SummaryMetadata()
-        metadata.plugin_data.plugin_name = plugin
-        metadata.data_class = data_class
-        self._tf.summary.write(tag, tensor, step=step, metadata=metadata)
+    def _write(self, tag, tensor, plugin, data_class):
+        value = self._summary.value.add()
+        value.tag = tag
+        value.metadata.plugin_data.plugin_name = plugin
+        value.metadata.data_class = data_class
+        value.tensor.CopyFrom(self._tf.make_tensor_proto(tensor))

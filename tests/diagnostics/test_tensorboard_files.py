@@ -65,11 +65,7 @@ def test_a_fit_writes_its_summaries(tmp_path):
         "spread",
         "not_finite",
     ):
-        values = (
-            found[f"view_weights/{tag}"]
-            if tag not in ("effective_views",)
-            else found["view_weights/effective_views"]
-        )
+        values = found[f"view_weights/{tag}"]
         for record, step in enumerate([3, 6]):
             plugin, kind, value = values[step]
             assert (plugin, kind) == ("scalars", 1)

@@ -20,12 +20,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")
 
 CASES = {
     "eager": {"run_eagerly": True, "mask": True},
-    "restless_xla": {
+    "xla": {"jit_compile": True},
+    "restless": {
         "build": watched.restless,
         "objective": "soft",
         "mask": True,
         "teacher": True,
-        "jit_compile": True,
+        "run_eagerly": True,
     },
     "uniform": {"objective": "uniform", "steps_per_execution": 2},
     "images": {
@@ -98,7 +99,7 @@ def test_training_is_the_same_bit_for_bit(case, tmp_path):
         strict=True,
     ):
         assert_array_equal(ours.numpy(), theirs.numpy(), err_msg=ours.path)
-    check_records(callback.run, seen, probe, is_steady=case != "restless_xla")
+    check_records(callback.run, seen, probe, is_steady=case != "restless")
 
 
 def check_records(run, mmel, probe, is_steady):
@@ -129,6 +130,7 @@ def test_losses_are_those_of_a_plain_loop():
     for group in range(9):
         logits = mmel.predict(views[group], verbose=0).astype("float64")
         expected = np.log(np.exp(logits).sum(axis=1)) - logits[:, labels[group]]
+        expected[~probe[0]["mask"][group]] = np.nan
         assert_allclose(callback.run.losses[-1][group], expected, rtol=1e-5)
     assert_array_equal(callback.run.classes, labels)
 
@@ -147,14 +149,13 @@ def test_logs_of_all_epochs_are_kept():
 @pytest.mark.parametrize(
     "settings, steps",
     [
-        ({"every_n_epochs": 2}, [6, 12, 15]),
-        ({"every_n_steps": 4}, [4, 8, 12, 15]),
-        ({"every_n_steps": 20}, [15]),
+        ({"every_n_epochs": 2}, [6, 9]),
+        ({"every_n_steps": 4}, [4, 8, 9]),
     ],
 )
 def test_intervals(settings, steps):
     callback = ViewWeights(probe_of("eager"), **settings)
-    fit("eager", callback, epochs=5)
+    fit("eager", callback, epochs=3)
     assert callback.run.steps == steps
 
 
