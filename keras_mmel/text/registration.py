@@ -18,7 +18,9 @@ _MODULES = {
 }
 
 
-def _stand_in(name, module):
+def stand_in(name: str, module: str) -> type:
+    """Make a class whose `from_config` is that of `name` in `module`."""
+
     class StandIn:
         # Keras registers only classes that have one.
         def get_config(self):
@@ -39,7 +41,7 @@ def register() -> None:
         registered = f"keras_mmel>{name}"
         if keras.saving.get_registered_object(registered) is None:
             keras.saving.register_keras_serializable("keras_mmel", name)(
-                _stand_in(name, module)
+                stand_in(name, module)
             )
 
 

@@ -32,6 +32,17 @@ class WithTokenizer:
         """What the checkpoint said, with the names of a Hugging Face config."""
         return json.loads(self._config_text)
 
+    def fit(self, *args, **kwargs):
+        """Train as `keras.Model.fit` does, arrays in shuffled order.
+
+        `keras_hub.models.Task.fit` makes a data set of arrays first, to
+        preprocess strings, and so loses `shuffle`; nothing is preprocessed
+        here.
+        """
+        if self.preprocessor is None:
+            return keras.Model.fit(self, *args, **kwargs)
+        return super().fit(*args, **kwargs)
+
     def get_config(self):
         tokenizer = self._tokenizer
         return {
