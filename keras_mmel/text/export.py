@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text import export_checks
+from keras_mmel.text.first_token import FirstTokenClassifier
 from keras_mmel.text.graph_tokenizer import GraphTokenizer
 from keras_mmel.text.tokenizer import Tokenizer
 
@@ -95,6 +96,8 @@ def export_text_classifier(
         )
     if isinstance(model, MMELModel):
         model = model.model
+    if isinstance(model, FirstTokenClassifier):
+        model = model.classifier
     names = export_checks.check_output(model, label_names)
     tokenizer = export_checks.find_tokenizer(model, tokenizer)
     max_length = export_checks.find_max_length(model, max_length)

@@ -37,7 +37,7 @@ class GraphNormalizer(tf.Module):
 
     def __init__(self, options: Mapping):
         super().__init__()
-        tables = _tables(*(options.get(name, d) for name, d in _DEFAULTS))
+        tables = make_tables(*(options.get(name, d) for name, d in _DEFAULTS))
         self._entries = _paged(tables.entries)
         self._kinds = _paged(tables.kinds)
         self._replacements = tf.RaggedTensor.from_row_lengths(
@@ -107,10 +107,17 @@ def _look_up(paged, codes):
 
 
 @functools.lru_cache(maxsize=4)
-def _tables(*options):
-    """The tables of a normalizer; it takes seconds the first time."""
+def make_tables(
+    clean_text: bool,
+    handle_chinese_chars: bool,
+    strip_accents: bool | None,
+    lowercase: bool,
+) -> code_points.CodePoints:
+    """The tables of a normalizer with these options; seconds the first time."""
     library = extras.need("tokenizers", "text")
     return code_points.read_code_points(
-        library.normalizers.BertNormalizer(*options).normalize_str,
+        library.normalizers.BertNormalizer(
+            clean_text, handle_chinese_chars, strip_accents, lowercase
+        ).normalize_str,
         library.pre_tokenizers.BertPreTokenizer().pre_tokenize_str,
     )

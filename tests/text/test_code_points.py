@@ -10,6 +10,7 @@ from tokenizers import normalizers
 from tokenizers import pre_tokenizers
 
 from keras_mmel.text import code_points
+from keras_mmel.text import graph_normalizer
 from keras_mmel.text.graph_normalizer import GraphNormalizer
 
 CODES = [*range(0xD800), *range(0xE000, sys.maxunicode + 1)]
@@ -111,14 +112,20 @@ def test_pages():
 
 
 def test_tables_are_small():
-    tables = code_points.read_code_points(
-        normalizers.Lowercase().normalize_str,
-        pre_tokenizers.BertPreTokenizer().pre_tokenize_str,
-    )
+    tables = graph_normalizer.make_tables(True, True, None, True)
     paged = [tables.entries, tables.kinds]
     stored = sum(t.pages.nbytes + t.values.nbytes for t in paged)
-    assert stored < 300_000
-    assert tables.replacements[tables.entries[ord("\u0130")]] == (
-        ord("i"),
-        0x307,
-    )
+    stored += 4 * sum(map(len, tables.replacements))
+    assert stored < 400_000
+    replaced = {
+        char: tables.replacements[tables.entries[ord(char)]]
+        for char in "A\u00e9\u6f22\x00\u0301x"
+    }
+    assert replaced == {
+        "A": (ord("a"),),
+        "\u00e9": (ord("e"),),
+        "\u6f22": (ord(" "), code_points.ITSELF, ord(" ")),
+        "\x00": (),
+        "\u0301": (),
+        "x": (code_points.ITSELF,),
+    }

@@ -17,6 +17,7 @@ import keras_mmel
 from keras_mmel.text import export
 from keras_mmel.text import export_text_classifier
 from keras_mmel.text import load_text_classifier
+from keras_mmel.text.first_token import FirstTokenClassifier
 
 TEXTS = [
     "A fine film!",
@@ -74,7 +75,7 @@ def served(models, tmp_path_factory):
     """What every signature of every exported model gives in a new process."""
     folder = tmp_path_factory.mktemp("exported")
     export_text_classifier(
-        keras_mmel.MMELModel(models["classes"]),
+        keras_mmel.MMELModel(FirstTokenClassifier(models["classes"])),
         folder / "deep" / "classes",
         label_names=NAMES,
     )
