@@ -1,0 +1,100 @@
+"""Records with views, as augmented files hold them, made of tiny's words."""
+
+import numpy as np
+from text import tiny
+
+from keras_mmel.text.files.records import Record
+from keras_mmel.text.files.records import View
+from keras_mmel.text.files.writer import write_records
+
+
+def make_records(
+    count,
+    tokenizer,
+    *,
+    pairs=False,
+    views=(4, 4),
+    longest=12,
+    teacher=None,
+    regression=False,
+    seed=0,
+):
+    """Random records.
+
+    Args:
+        count: number of records.
+        tokenizer: makes the stored ids; `None` stores none.
+        pairs: whether texts are pairs.
+        views: least and largest number of views.
+        longest: words of a text at most.
+        teacher: length of a teacher's predictions, or `None`.
+        regression: whether labels are real numbers.
+        seed: of the random numbers.
+    """
+    rng = np.random.default_rng(seed)
+
+    def texts():
+        return tuple(
+            " ".join(rng.choice(tiny.WORDS, rng.integers(0, longest + 1)))
+            for _ in range(1 + pairs)
+        )
+
+    def prediction():
+        if teacher is None:
+            return ()
+        if regression:
+            return (float(np.float32(rng.uniform(0, 5))),)
+        return tuple(map(float, rng.dirichlet(np.ones(teacher))))
+
+    def ids(texts):
+        if tokenizer is None:
+            return ()
+        return tokenizer.encode([as_text(texts)])[0].token_ids
+
+    records = []
+    for number in range(count):
+        made = []
+        for _ in range(rng.integers(views[0], views[1] + 1)):
+            own = texts()
+            made.append(View(own, ids(own), (), -1.0, prediction()))
+        own = texts()
+        label = int(rng.integers(0, 3))
+        records.append(
+            Record(
+                str(number),
+                own,
+                float(np.float32(label / 3)) if regression else label,
+                ids(own),
+                tuple(made),
+                prediction(),
+            )
+        )
+    return records
+
+
+def as_text(texts):
+    return texts[0] if len(texts) == 1 else texts
+
+
+def write(directory, records, tokenizer=None, num_shards=2, names=None):
+    """Write records into a directory of augmented files."""
+    fingerprint = None if tokenizer is None else tokenizer.fingerprint
+    label = records[0].label
+    kind = "value" if isinstance(label, float) else "class"
+
+    def chosen(ranges, tick):
+        for numbers in ranges:
+            yield from records[numbers.start : numbers.stop]
+
+    write_records(
+        directory,
+        chosen,
+        num_examples=len(records),
+        num_texts=len(records[0].texts),
+        label_kind=None if label is None else kind,
+        label_names=names,
+        made={"augmenter": {"tokenizer": fingerprint}},
+        num_shards=num_shards,
+        progress=False,
+    )
+    return directory
