@@ -5,6 +5,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,8 @@ import tomllib
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from text import tiny
 
 import keras_mmel
 from examples import readme_tables
@@ -20,13 +23,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PUBLIC = {
-    "": ["MMELModel", "__version__", "callbacks", "data", "models"]
-    + ["objectives"],
+    "": ["MMELModel", "__version__", "callbacks", "data", "diagnostics"]
+    + ["models", "objectives", "text"],
     "objectives": ["Hard", "Soft", "Uniform", "Objective"]
     + ["view_weights", "maximal_expected_loss"],
     "data": ["group_views", "crop_and_flip", "per_view"],
     "models": ["cifar_resnet", "resnet18", "resnet34", "resnet50"],
     "callbacks": ["LambdaSchedule"],
+    "text": ["load_masked_lm", "load_text_classifier", "MaskedLMAugmenter"]
+    + ["read_augmented", "Augmented"],
 }
 
 
@@ -139,7 +144,7 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     assert len(blocks) > 5
     names = {}
     for number, block in enumerate(blocks, start=1):
-        if "KERAS_BACKEND" in block:
+        if "KERAS_BACKEND" in block or "text" in block:
             continue
         code = re.sub(r"epochs=\d+", "epochs=1", block)
         exec(compile(code, f"<README block {number}>", "exec"), names)
@@ -148,6 +153,46 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
     assert (tmp_path / "serving" / "saved_model.pb").is_file()
     assert (tmp_path / "model.keras").is_file()
+
+
+@pytest.mark.filterwarnings(
+    "ignore:__array__ implementation:DeprecationWarning"
+)
+def test_readme_text_runs(tmp_path, monkeypatch):
+    """Commands and code on text in order, with a small BERT for the preset."""
+    import keras_mmel_cli
+
+    section = README.partition("\n## Text\n")[2].partition("\n## ")[0]
+    preset = "hf://google-bert/bert-base-uncased"
+    assert section.count(preset) == 2
+    bert = tiny.make_checkpoint(tmp_path / "bert")
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"the movie was very {w},{i}" for i, w in enumerate(("bad", "good"))
+    ]
+    (tmp_path / "reviews.csv").write_text(
+        "text,label\n" + "\n".join(rows * 20) + "\n"
+    )
+    names = {"keras": keras, "keras_mmel": keras_mmel}
+    for kind, block in re.findall(
+        r"^```(python|bash)\n(.*?)^```$", section, re.M | re.S
+    ):
+        block = block.replace(preset, str(bert))
+        if kind == "python":
+            code = re.sub(r"epochs=\d+", "epochs=1", block)
+            exec(compile(code, "<README text>", "exec"), names)
+            continue
+        for line in block.splitlines():
+            program, *words = shlex.split(line)
+            assert program == "keras-mmel"
+            assert keras_mmel_cli.main(words) == 0
+    assert len({sample.text for sample in names["samples"]}) == 4
+    assert (tmp_path / "labelled.html").is_file()
+    served = tf.saved_model.load(str(tmp_path / "served"))
+    found = served.signatures["serving_default"](
+        text=tf.constant(["The movie was good"])
+    )
+    assert found["label"].numpy()[0] in (b"bad", b"good")
 
 
 def test_readme_code_for_another_backend_runs(tmp_path):
