@@ -121,6 +121,17 @@ class TfdsSource:
                     f"is {found[name]!r}"
                 )
 
+        if self._id is not None:
+            feature = found[self._id]
+            if feature.shape != () or not (
+                feature.np_dtype == np.object_
+                or np.issubdtype(feature.np_dtype, np.integer)
+            ):
+                raise ValueError(
+                    "`id` must name a feature of words or integers. "
+                    f"Received: {self._id!r}, which is {feature!r}"
+                )
+
     def _find_label_kind(self):
         if self._label is None:
             return None, None
@@ -197,13 +208,8 @@ class TfdsSource:
             value = row[self._id]
             if isinstance(value, bytes):
                 example_id = self._decode(value, self._id, number)
-            elif isinstance(value, np.integer):
-                example_id = str(int(value))
             else:
-                raise ValueError(
-                    "`id` must name a feature of words or integers. "
-                    f"Received: {self._id!r}, which is {value!r}"
-                )
+                example_id = str(int(value))
         return Example(example_id, texts, label)
 
     def _decode(self, value, name, number):

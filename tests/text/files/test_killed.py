@@ -26,6 +26,7 @@ def run(groups):
 
 
 def step(function, *args, **options):
+    # Paths become strings.
     args = json.loads(json.dumps(args, default=str))
     return {"function": function, "args": args} | options
 
@@ -39,37 +40,113 @@ def check_half(found, whole):
         assert found.keys() >= whole.keys()
 
 
-def kill_and_go_on(tmp_path, function, args, shares):
-    """Kill a function at each share, and call it again to the end.
+def kills(folder, function, args, shares):
+    """Groups that kill a function at each share, and call it to the end.
 
     `args` are those before the directory that it writes.
     """
-    groups = [[step(function, *args, tmp_path / "whole", count=True)]]
+    yield [step(function, *args, folder / "whole", count=True)]
     for number, share in enumerate(shares):
-        target = tmp_path / f"{function}-{number}"
-        half = [str(target), str(tmp_path / f"{function}-half-{number}")]
-        target.mkdir()
-        kill = step(function, *args, target, share=share, copy=half)
-        groups += [[kill], [step(function, *args, target)]]
-    statuses = [status for status, _ in run(groups)]
-    assert statuses == [0] + [-9, 0] * len(shares)
-    whole = contents(tmp_path / "whole")
-    for number in range(len(shares)):
-        check_half(contents(tmp_path / f"{function}-half-{number}"), whole)
-        assert contents(tmp_path / f"{function}-{number}") == whole
-    return whole
+        target = folder / f"killed-{number}"
+        half = [str(target), str(folder / f"half-{number}")]
+        target.mkdir(parents=True)
+        yield [step(function, *args, target, share=share, copy=half)]
+        yield [step(function, *args, target)]
 
 
-def test_killed_write_ends_as_if_it_had_never_been(tmp_path):
-    # The last shares are those of the description for TFDS.
-    shares = [0.01, 0.1, 0.3, 0.6, 0.9, 0.96, 0.98, 0.997]
-    whole = kill_and_go_on(tmp_path, "write", [], shares)
+def check_kills(folder, results, number):
+    """See what became of `number` kills."""
+    assert [status for status, _ in results] == [0] + [-9, 0] * number
+    whole = contents(folder / "whole")
+    for index in range(number):
+        check_half(contents(folder / f"half-{index}"), whole)
+        assert contents(folder / f"killed-{index}") == whole
+
+
+def kill_and_go_on(folder, function, args, shares):
+    results = run(list(kills(folder, function, args, shares)))
+    check_kills(folder, results, len(shares))
+
+
+# The last ones are in the middle of the description for TFDS.
+SHARES = [0.01, 0.3, 0.9, 0.96, 0.997]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A folder where much has happened, and what became of each step.
+
+    All in one program: most of its time goes into its imports.
+    """
+    folder = tmp_path_factory.mktemp("ended")
+    parts = [folder / "part-0", folder / "part-1"]
+    copies = [
+        [str(folder / name), str(folder / f"half-{name}")]
+        for name in ("full", "small")
+    ]
+    groups = {
+        "both": [step("write", folder / "both", [i, 2]) for i in range(2)],
+        "parts": [step("write", p, [i, 2]) for i, p in enumerate(parts)],
+        "merge": [step("merge", parts, folder / "merged")],
+        "full": [
+            step("write", folder / "full", file_bytes=3000, copy=copies[0])
+        ],
+        "emptied": [step("write", folder / "full")],
+        "small": [
+            step("write", folder / "small", file_bytes=50, copy=copies[1])
+        ],
+    }
+    killed = list(kills(folder, "write", [], SHARES))
+    results = run([*killed, *groups.values()])
+    whole = contents(folder / "whole")
     assert len(whole) == 4 + 4
+    done = {"killed": results[: len(killed)]}
+    rest = iter(results[len(killed) :])
+    for name, group in groups.items():
+        done[name] = [next(rest) for _ in group]
+    return folder, done, whole
+
+
+def test_killed_write_ends_as_if_it_had_never_been(ended):
+    folder, done, _ = ended
+    check_kills(folder, done["killed"], len(SHARES))
+
+
+def test_processes_write_into_one_directory(ended):
+    folder, done, whole = ended
+    assert [status for status, _ in done["both"]] == [0, 0]
+    assert contents(folder / "both") == whole
+
+
+def test_processes_write_into_directories_that_are_merged(ended):
+    folder, done, whole = ended
+    statuses = [status for status, _ in done["parts"] + done["merge"]]
+    assert statuses == [0, 0, 0]
+    assert contents(folder / "merged") == whole
+
+
+def test_disk_that_holds_no_shard(ended):
+    folder, done, whole = ended
+    (status, said), (status_then, _) = *done["full"], *done["emptied"]
+    assert (status, status_then) == (1, 0)
+    assert said.startswith("OSError: [Errno 27]")
+    assert "augmented-train.tfrecord-00000-of-00004" in said
+    assert list(contents(folder / "half-full")) == ["augmented.json"]
+    assert contents(folder / "full") == whole
+
+
+def test_disk_that_holds_nothing(ended):
+    folder, done, _ = ended
+    ((status, said),) = done["small"]
+    assert status == 1
+    assert said.startswith("OSError:")
+    assert contents(folder / "half-small") == {}
 
 
 @pytest.mark.slow
 def test_write_killed_at_many_lines(tmp_path):
-    shares = [random.Random(0).random() for _ in range(100)]
+    generator = random.Random(0)
+    shares = [generator.random() for _ in range(100)]
     kill_and_go_on(tmp_path, "write", [], shares)
 
 
@@ -77,54 +154,22 @@ def test_write_killed_at_many_lines(tmp_path):
 def test_killed_rewrite_and_merge(tmp_path):
     parts = [tmp_path / "part-0", tmp_path / "part-1"]
     run([[step("write", p, [i, 2]) for i, p in enumerate(parts)]])
-    shares = [random.Random(1).random() for _ in range(30)]
-    (tmp_path / "merged").mkdir()
+    generator = random.Random(1)
+    shares = [generator.random() for _ in range(30)]
     kill_and_go_on(tmp_path / "merged", "merge", [parts], shares)
-    (tmp_path / "rewritten").mkdir()
     whole = tmp_path / "merged" / "whole"
     kill_and_go_on(tmp_path / "rewritten", "rewrite", [whole], shares)
+    rewritten = contents(tmp_path / "rewritten" / "whole")
+    assert rewritten == contents(whole)
 
 
 @pytest.mark.slow
 def test_write_killed_from_outside_again_and_again(tmp_path):
-    moments = [random.Random(2).random() * 0.6 for _ in range(40)]
+    generator = random.Random(2)
+    moments = [generator.random() * 0.6 for _ in range(40)]
     directory = tmp_path / "killed"
-    kills = [[step("write", directory, seconds=s)] for s in moments]
-    results = run(
-        [*kills, [step("write", directory)], [step("write", tmp_path / "one")]]
-    )
+    again = [[step("write", directory, seconds=s)] for s in moments]
+    ends = [[step("write", directory)], [step("write", tmp_path / "one")]]
+    results = run([*again, *ends])
     assert [status for status, _ in results[-2:]] == [0, 0]
     assert contents(directory) == contents(tmp_path / "one")
-
-
-def test_processes_share_the_work_and_disks_fill(tmp_path):
-    one, both, full = (tmp_path / n for n in ("one", "both", "full"))
-    parts = [tmp_path / "part-0", tmp_path / "part-1"]
-    half = [str(full), str(tmp_path / "half")]
-    none = [str(tmp_path / "small"), str(tmp_path / "none")]
-    results = run(
-        [
-            [step("write", one)],
-            [step("write", both, [i, 2]) for i in range(2)],
-            [step("write", part, [i, 2]) for i, part in enumerate(parts)],
-            [step("merge", parts, tmp_path / "merged")],
-            [step("rewrite", one, tmp_path / "rewritten")],
-            [step("write", full, file_bytes=3000, copy=half)],
-            [step("write", full)],
-            [step("write", tmp_path / "small", file_bytes=50, copy=none)],
-        ]
-    )
-    statuses = [status for status, _ in results]
-    assert statuses == [0, 0, 0, 0, 0, 0, 0, 1, 0, 1]
-    whole = contents(one)
-    assert len(whole) == 4 + 4
-    assert contents(both) == whole
-    assert contents(tmp_path / "merged") == whole
-    assert contents(tmp_path / "rewritten") == whole
-    # No file of 3000 bytes fits: no shard, not even a part of one.
-    assert results[7][1].startswith("OSError:")
-    assert "augmented-train.tfrecord-00000-of-00004" in results[7][1]
-    assert list(contents(tmp_path / "half")) == ["augmented.json"]
-    assert contents(full) == whole
-    assert results[9][1].startswith("OSError:")
-    assert contents(tmp_path / "none") == {}

@@ -1,0 +1,156 @@
+"""The files of the real augmenter."""
+
+import pytest
+from text import tiny
+from text.files.fakes import contents
+
+from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import load_masked_lm
+from keras_mmel.text.files import First
+from keras_mmel.text.files import from_csv
+from keras_mmel.text.files import from_tfds
+from keras_mmel.text.files import read_manifest
+from keras_mmel.text.files import read_records
+from keras_mmel.text.files import write_augmented
+
+ROWS = [
+    ("a good film and a long one", "it was good"),
+    ("", "it was"),
+    ("the", ""),
+    ("", ""),
+    ("Caf\u00e9 \U0001f389 the film", "\u4e2d\u6587"),
+    *((f"the film was {n} long", f"a {n} film") for n in range(15)),
+]
+
+
+@pytest.fixture(scope="module")
+def masked_lm(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bert") / "tiny"
+    return load_masked_lm(str(tiny.make_checkpoint(folder) or folder))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "x.csv"
+    lines = [f'{i},"{a}","{b}",{i % 2}' for i, (a, b) in enumerate(ROWS)]
+    path.write_text("\n".join(["id,a,b,y", *lines, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a", "b"]])
+def test_files_hold_what_the_augmenter_returns(
+    tmp_path, masked_lm, table, columns
+):
+    augmenter = MaskedLMAugmenter(masked_lm, 3, slots=4)
+    source = from_csv(table, columns, "y", "id")
+    write_augmented(tmp_path, source, augmenter, num_shards=3, progress=False)
+    examples = list(source.read(0, len(source)))
+    texts = [e.texts[0] if len(columns) == 1 else e.texts for e in examples]
+    expected = augmenter.augment(texts, [e.example_id for e in examples])
+    encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
+    found = list(read_records(tmp_path))
+    assert len(found) == len(ROWS)
+    assert sum(len(record.views) for record in found) > len(ROWS)
+    for record, example, samples, original in zip(
+        found, examples, expected, encoded, strict=True
+    ):
+        assert record.example_id == example.example_id
+        assert record.texts == example.texts
+        assert record.label == example.label
+        assert record.token_ids == original.token_ids
+        assert [view.token_ids for view in record.views] == [
+            sample.token_ids for sample in samples
+        ]
+        assert [view.positions for view in record.views] == [
+            sample.positions for sample in samples
+        ]
+        assert [
+            view.texts if len(columns) == 2 else view.texts[0]
+            for view in record.views
+        ] == [sample.text for sample in samples]
+        assert [view.log_prob for view in record.views] == pytest.approx(
+            [sample.log_prob for sample in samples], rel=1e-6
+        )
+
+
+def test_files_do_not_depend_on_batches_and_parts(tmp_path, masked_lm, table):
+    source = from_csv(table, ["a", "b"], "y", "id")
+
+    def write(folder, slots, **options):
+        augmenter = MaskedLMAugmenter(masked_lm, 3, slots=slots)
+        write_augmented(
+            tmp_path / folder,
+            source,
+            augmenter,
+            num_shards=4,
+            progress=False,
+            **options,
+        )
+
+    write("one", 16)
+    write("parts", 3, shard=(1, 2))
+    write("parts", 5, shard=(0, 2))
+    one, parts = contents(tmp_path / "one"), contents(tmp_path / "parts")
+    assert one.keys() == parts.keys()
+    ids = {
+        name: [(r.token_ids, [v.token_ids for v in r.views]) for r in records]
+        for name in ("one", "parts")
+        for records in [list(read_records(tmp_path / name))]
+    }
+    assert ids["one"] == ids["parts"]
+
+
+def test_other_settings_are_refused(tmp_path, masked_lm, table):
+    source = from_csv(table, "a", "y", "id")
+    for seed in (0, 1):
+        augmenter = MaskedLMAugmenter(masked_lm, 2, seed=seed)
+        if seed:
+            with pytest.raises(ValueError, match=r"augmenter.seed \(0 there"):
+                write_augmented(tmp_path, source, augmenter, progress=False)
+        else:
+            write_augmented(tmp_path, source, augmenter, progress=False)
+
+
+def test_real_model_on_real_data(tmp_path, shared_dir):
+    source = First(
+        from_tfds(
+            "glue/rte",
+            "validation",
+            ["sentence1", "sentence2"],
+            "label",
+            "idx",
+            shared_dir / "data" / "tfds",
+        ),
+        5,
+    )
+    model = load_masked_lm(str(shared_dir / "models" / "bert_tiny_mlm"))
+    told = []
+    write_augmented(
+        tmp_path,
+        source,
+        MaskedLMAugmenter(model, unit="word"),
+        num_shards=2,
+        progress=lambda *pair: told.append(pair),
+    )
+    assert told[-1] == (5, 5)
+    tokenizer = model.tokenizer
+    for record in read_records(tmp_path):
+        assert len(record.views) == 4
+        views = [view.texts for view in record.views]
+        assert len({record.texts, *views}) == 5
+        encoded = tokenizer.encode([record.texts, *views], 512)
+        ids = [record.token_ids, *(view.token_ids for view in record.views)]
+        assert [one.token_ids for one in encoded] == ids
+        for view in record.views:
+            assert view.log_prob < 0
+            changed = {
+                p
+                for p, (a, b) in enumerate(
+                    zip(record.token_ids, view.token_ids, strict=True)
+                )
+                if a != b
+            }
+            assert changed <= set(view.positions)
+    made = read_manifest(tmp_path).made
+    assert made["source"]["name"] == "glue/rte/2.0.0"
+    assert made["augmenter"]["mask_ratio"] == 0.4
