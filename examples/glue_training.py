@@ -13,8 +13,6 @@ from examples.progress import Progress
 from keras_mmel import text
 from keras_mmel.text.first_token import FirstTokenClassifier
 from keras_mmel.text.glue import TASKS
-from keras_mmel.text.group_reader import read_augmented
-from keras_mmel.text.group_reader import read_plain
 from keras_mmel.text.predictor import Predictor
 
 # An epoch of a small task takes seconds and its file half a second.
@@ -31,6 +29,7 @@ class Student:
     def __init__(self, preset, settings, steps_per_epoch):
         self._preset, self._settings = preset, settings
         self.classifier = self._load(settings["seed"])
+        self._seed = settings["seed"]
         self.model = _wrap(FirstTokenClassifier(self.classifier), settings)
         optimizer = keras.optimizers.AdamW(
             keras.optimizers.schedules.PolynomialDecay(
@@ -54,7 +53,12 @@ class Student:
         self.predict = Predictor(self.classifier)
 
     def reset(self, seed):
-        """The state in which a new student with this seed would be."""
+        """Give it the state in which a new student with this seed is."""
+        if seed == self._seed:
+            # As it was made, if nothing was trained since.
+            self._seed = None
+            return
+        self._seed = None
         fresh = self._load(seed)
         for old, new in zip(
             self.classifier.variables, fresh.variables, strict=True
@@ -109,8 +113,8 @@ def training_data(settings, table, epoch_counter):
         "epoch_counter": epoch_counter,
     }
     if settings["method"] in ("baseline", "da-long"):
-        return read_plain(table, views=settings["num_views"], **common)
-    return read_augmented(table, num_views=settings["num_views"], **common)
+        return text.read_plain(table, views=settings["num_views"], **common)
+    return text.read_augmented(table, num_views=settings["num_views"], **common)
 
 
 class Evaluation(Progress):

@@ -112,7 +112,7 @@ def weights_hash(model: keras.Model) -> str:
     """32 hex digits that change with the weights of a model."""
     digest = hashlib.blake2b(digest_size=16)
     for weight in model.weights:
-        array = keras.ops.convert_to_numpy(weight)
+        array = weight.numpy()
         digest.update(repr((weight.path, array.shape)).encode())
         digest.update(np.ascontiguousarray(array))
     return digest.hexdigest()
