@@ -1,0 +1,147 @@
+"""The cells of the text tables: 3, 4 and 6, and figure 2.
+
+At `--scale small` a small BERT is masked LM, teacher and student, on the four
+tasks of GLUE that are small. A small cell has no value of the paper beside it.
+"""
+
+from examples.reproduce.cells import Cell
+from examples.reproduce.cells import Places
+from examples.reproduce.paper import PaperValue
+from examples.reproduce.paper import read
+from keras_mmel.text.glue import TASKS
+
+PAPER_SEEDS = (0, 1, 2, 3, 4)
+SMALL_SEEDS = (0, 1, 2)
+SMALL_TASKS = ("cola", "mrpc", "stsb", "rte")
+# Of the rates that the small BERTs were published with (Turc et al., 2019),
+# the largest: they are trained from little.
+SMALL_RATE = "3e-4"
+SMALL_PRESET = "hf://google/bert_uncased_L-2_H-128_A-2"
+METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
+# The last epoch is a rule that no development score decides.
+REPORT = "last"
+
+
+def table3(scale: str, places: Places) -> list[Cell]:
+    """GLUE development sets; the runs write files for the test sets."""
+    return [
+        _cell("table3", of["task"], of["method"], value, scale, places)
+        for of, value in read("table3")
+        if of["split"] == "validation" and of["method"] in METHODS
+        if _is_task(of["task"], scale)
+    ]
+
+
+def figure2(scale: str, places: Places) -> list[Cell]:
+    """Development scores during training: the runs of table 3."""
+    return [
+        _cell("figure2", task, method, None, scale, places)
+        for task in TASKS
+        if _is_task(task, scale)
+        for method in METHODS
+        if method != "da-long"
+    ]
+
+
+def table4(scale: str, places: Places) -> list[Cell]:
+    """GLUE: labels of the originals, or predictions of the teacher."""
+    return [
+        _cell(
+            "table4",
+            of["task"],
+            of["method"],
+            value,
+            scale,
+            places,
+            labels=of["labels"],
+        )
+        for of, value in read("table4")
+        if _is_task(of["task"], scale)
+    ]
+
+
+def table6(scale: str, places: Places) -> list[Cell]:
+    """GLUE: greedy or beam, separate or concatenated, 0.2 or 0.4 masked."""
+    found = []
+    for of, value in read("table6"):
+        if not _is_task(of["task"], scale):
+            continue
+        how = {name: of.get(name) for name in ("search", "pairs", "mask_ratio")}
+        found.append(
+            _cell(
+                "table6", of["task"], of["method"], value, scale, places, **how
+            )
+        )
+    return found
+
+
+def _is_task(name, scale):
+    return name in (SMALL_TASKS if scale == "small" else TASKS)
+
+
+def _cell(
+    table: str,
+    task: str,
+    method: str,
+    value: PaperValue | None,
+    scale: str,
+    places: Places,
+    labels: str = "teacher",
+    search: str | None = None,
+    pairs: str | None = None,
+    mask_ratio: float | None = None,
+) -> Cell:
+    column, data = method, []
+    if table == "table4":
+        column += f" {labels} labels"
+    if search is not None:
+        column += f" {search} {pairs} {mask_ratio:g}"
+        data += ["--search", search, "--pairs", pairs]
+        data += ["--mask_ratio", f"{mask_ratio:g}"]
+    seeds = PAPER_SEEDS
+    if value is not None and value.std is None:
+        # A number without a deviation is, where the paper tells, of one run.
+        seeds = PAPER_SEEDS[:1]
+    options = ["--tasks", task, *data, *_where(places)]
+    if scale == "small":
+        seeds, value = SMALL_SEEDS, None
+        options += ["--learning_rate", SMALL_RATE]
+    for name in ("masked_lm", "teacher", "student"):
+        preset = getattr(places, name)
+        if preset is None and scale == "small":
+            preset = SMALL_PRESET
+        if preset is not None:
+            options += [f"--{name}", preset]
+    options = tuple(options)
+    steps = () if method == "baseline" else ("augment",)
+    if method != "baseline" and labels == "teacher":
+        steps = ("teacher", "augment", "label")
+    metric = TASKS[task].metrics[0]
+    scores = [f"{REPORT}.{metric}"]
+    if task == "mnli" and scale == "paper":
+        scores.append(f"{REPORT}.{metric}_mismatched")
+    submit = ()
+    if table == "table3":
+        submit = ("--submissions", f"{places.out}/submissions")
+    return Cell(
+        table,
+        f"{task}-{column}".replace(" ", "-"),
+        "examples.glue",
+        ("train", "--method", method, "--labels", labels, *options, *submit),
+        seeds,
+        tuple(scores),
+        f"{task} ({metric})",
+        column,
+        value,
+        tuple(("examples.glue", step, *options) for step in steps),
+    )
+
+
+def _where(places):
+    words = ["--out", f"{places.out}/glue"]
+    words += ["--work_dir", f"{places.work_dir}/glue"]
+    if places.data_dir is not None:
+        words += ["--data_dir", places.data_dir]
+    if places.threads is not None:
+        words += ["--threads", str(places.threads)]
+    return words
