@@ -1,6 +1,5 @@
 """WordPiece tokenizer of a checkpoint: ids, offsets, words; text stays text."""
 
-import dataclasses
 import hashlib
 import json
 import pathlib
@@ -11,6 +10,8 @@ import numpy as np
 
 from keras_mmel.text import extras
 from keras_mmel.text import tokenizer_files
+from keras_mmel.text.encoded import Encoded
+from keras_mmel.text.encoded import join
 
 _SPECIAL = {
     "pad_id": "[PAD]",
@@ -24,28 +25,6 @@ _UNUSED = re.compile(r"\[unused\d+\]")
 # What decides the ids, so what the fingerprint is made of. The decoder, the
 # padding and the truncation do not.
 _DECIDING = ("normalizer", "pre_tokenizer", "model", "added_tokens")
-
-
-@dataclasses.dataclass(frozen=True)
-class Encoded:
-    """A sentence or a pair as the model sees it.
-
-    Attributes:
-        token_ids: `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
-        segment_ids: 0 up to the first `[SEP]`, 1 after it.
-        offsets: for each token, `(start, end)` in code points of its own
-            sentence; `(0, 0)` for special tokens.
-        word_ids: for each token, the number of its word in its own sentence;
-            `None` for special tokens.
-        sequence_ids: for each token, 0 for the first sentence, 1 for the
-            second, `None` for special tokens.
-    """
-
-    token_ids: tuple[int, ...]
-    segment_ids: tuple[int, ...]
-    offsets: tuple[tuple[int, int], ...]
-    word_ids: tuple[int | None, ...]
-    sequence_ids: tuple[int | None, ...]
 
 
 class Tokenizer:
@@ -230,66 +209,10 @@ class Tokenizer:
         for pair in is_pair:
             first = next(encodings)
             second = next(encodings) if pair else None
-            result.append(self._joined(first, second, max_length))
-        return result
-
-    def _joined(self, first, second, max_length):
-        ids_a, words_a, offsets_a = first.ids, first.word_ids, first.offsets
-        if second is None:
-            if max_length is not None:
-                room = max_length - 2
-                ids_a, words_a = ids_a[:room], words_a[:room]
-                offsets_a = offsets_a[:room]
-            length = len(ids_a)
-            return Encoded(
-                (self.cls_id, *ids_a, self.sep_id),
-                (0,) * (length + 2),
-                ((0, 0), *offsets_a, (0, 0)),
-                (None, *words_a, None),
-                (None, *(0,) * length, None),
+            result.append(
+                join(first, second, self.cls_id, self.sep_id, max_length)
             )
-        ids_b, words_b, offsets_b = second.ids, second.word_ids, second.offsets
-        a, b = len(ids_a), len(ids_b)
-        if max_length is not None:
-            a, b = longest_first(a, b, max_length - 3)
-        return Encoded(
-            (self.cls_id, *ids_a[:a], self.sep_id, *ids_b[:b], self.sep_id),
-            (0,) * (a + 2) + (1,) * (b + 1),
-            ((0, 0), *offsets_a[:a], (0, 0), *offsets_b[:b], (0, 0)),
-            (None, *words_a[:a], None, *words_b[:b], None),
-            (None, *(0,) * a, None, *(1,) * b, None),
-        )
-
-
-def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """Lengths of two sentences after cutting the longer one first.
-
-    Args:
-        a: tokens of the first sentence.
-        b: tokens of the second sentence.
-        room: tokens that both may have together.
-
-    Returns:
-        The two lengths, as the `tokenizers` library cuts: where both need
-        more than half of the room, the one that was the shorter gets
-        `room // 2` and the other one the rest.
-
-    Example:
-
-    ```python
-    from keras_mmel.text.tokenizer import longest_first
-
-    longest_first(10, 3, 9)  # (6, 3)
-    ```
-    """
-    if a + b <= room:
-        return a, b
-    short, long = min(a, b), max(a, b)
-    long = max(short, room - short)
-    if short + long > room:
-        short = room // 2
-        long = room - short
-    return (long, short) if a > b else (short, long)
+        return result
 
 
 def _parts(text, index):

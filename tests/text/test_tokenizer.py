@@ -14,7 +14,7 @@ import tokenizers
 from hypothesis import strategies as st
 from text import tiny
 
-from keras_mmel.text import tokenizer as tokenizer_module
+from keras_mmel.text import encoded as encoded_module
 from keras_mmel.text import tokenizer_files
 from keras_mmel.text.tokenizer import Tokenizer
 
@@ -170,7 +170,7 @@ def test_longest_first_equals_removing_one_at_a_time():
         return a, b
 
     for a, b, room in itertools.product(range(9), range(9), range(12)):
-        got = tokenizer_module.longest_first(a, b, room)
+        got = encoded_module.longest_first(a, b, room)
         assert got == one_at_a_time(a, b, room), (a, b, room)
 
 
