@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_mmel.text.encoded import longest_first
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.tokenizer import Tokenizer
-from keras_mmel.text.tokenizer import longest_first
 
 # Records encoded at a time: what bounds the memory that their texts take.
 _CHUNK = 1024
