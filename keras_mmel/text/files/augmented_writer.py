@@ -77,10 +77,12 @@ def write_augmented(
     """
 
     def records(ranges: Sequence[range], tick: Tick) -> Iterator[Record]:
-        examples = itertools.chain.from_iterable(
-            source.read(numbers.start, numbers.stop) for numbers in ranges
-        )
-        return _records(examples, augmenter, tick)
+        # Each shard by itself: rounding in the last bit of a log-probability
+        # depends on what is computed together, and after a stop that must be
+        # what it would have been without.
+        for numbers in ranges:
+            examples = source.read(numbers.start, numbers.stop)
+            yield from _records(examples, augmenter, tick)
 
     names = label_names or source.label_names
     return write_records(

@@ -87,17 +87,21 @@ def test_files_do_not_depend_on_batches_and_parts(tmp_path, masked_lm, table):
             **options,
         )
 
-    write("one", 16)
-    write("parts", 3, shard=(1, 2))
+    write("one", 5)
+    write("parts", 5, shard=(1, 2))
     write("parts", 5, shard=(0, 2))
-    one, parts = contents(tmp_path / "one"), contents(tmp_path / "parts")
-    assert one.keys() == parts.keys()
-    ids = {
-        name: [(r.token_ids, [v.token_ids for v in r.views]) for r in records]
-        for name in ("one", "parts")
-        for records in [list(read_records(tmp_path / name))]
-    }
-    assert ids["one"] == ids["parts"]
+    assert contents(tmp_path / "parts") == contents(tmp_path / "one")
+    # Other slots round otherwise: log-probabilities may differ in a bit.
+    write("slots", 16)
+    pairs = zip(
+        read_records(tmp_path / "one"),
+        read_records(tmp_path / "slots"),
+        strict=True,
+    )
+    for one, other in pairs:
+        for a, b in zip(one.views, other.views, strict=True):
+            assert a.token_ids == b.token_ids
+            assert a.log_prob == pytest.approx(b.log_prob, rel=1e-5)
 
 
 def test_other_settings_are_refused(tmp_path, masked_lm, table):
