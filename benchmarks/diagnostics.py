@@ -46,8 +46,8 @@ def convnet() -> keras.Model:
 
 CASES = {
     # name: (builder, input shape, examples, views, steps an epoch, epochs)
-    "mlp": (step.mlp, (64,), 16, 10, 400, 12),
-    "convnet": (convnet, (32, 32, 3), 16, 10, 100, 8),
+    "mlp": (step.mlp, (64,), 16, 10, 400, 20),
+    "convnet": (convnet, (32, 32, 3), 16, 10, 200, 12),
 }
 
 
@@ -143,7 +143,7 @@ def main() -> None:
         epilog="example: python -m benchmarks.diagnostics --rounds 3",
     )
     parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--out", default="results/benchmarks/diagnostics.json")
     args = parser.parse_args()
     start = time.time()
