@@ -109,7 +109,9 @@ def test_clone_and_weights_files(directory, tmp_path):
     )
 
 
-@pytest.mark.parametrize("objective", ["hard", "soft"])
+@pytest.mark.parametrize(
+    "objective", ["hard", pytest.param("soft", marks=pytest.mark.slow)]
+)
 def test_mmel_trains_a_classifier(tmp_path, objective):
     directory = tiny.make_checkpoint(tmp_path / "bert", num_hidden_layers=1)
     classifier = load_text_classifier(directory, 2, dropout=0.0)
