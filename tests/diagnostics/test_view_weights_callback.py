@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")
 
 CASES = {
     "eager": {"run_eagerly": True, "mask": True},
-    "xla": {"jit_compile": True},
+    "xla": {"build": watched.single, "jit_compile": True},
     "restless": {
         "build": watched.restless,
         "objective": "soft",
@@ -36,7 +36,7 @@ CASES = {
         "teacher": True,
         "run_eagerly": True,
     },
-    "text": {"build": watched.text},
+    "text": {"build": watched.text, "run_eagerly": True},
 }
 
 

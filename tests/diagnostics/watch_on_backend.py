@@ -41,7 +41,9 @@ def main(path):
             err_msg=ours.path,
         )
     try:
-        train([ViewWeights(probe, log_dir="logs")])
+        writing = ViewWeights(probe, log_dir="logs")
+        writing.set_model(seen)
+        writing.on_train_begin()
     except ImportError as error:
         print("refused:", error)
     print(keras.config.backend(), Run.load(path).steps)
