@@ -107,7 +107,8 @@ def parse_arguments(argv=None):
     add("--work_dir", default="runs/glue", help="folder of models and data")
     args = parser.parse_args(argv)
     for name in ("epochs", "batch_size", "teacher_epochs", "limit"):
-        if (getattr(args, name) or 1) < 1:
+        value = getattr(args, name)
+        if value is not None and value < 1:
             parser.error(f"--{name} must be at least 1")
     if args.num_views < 2:
         parser.error("--num_views must be at least 2, the original included")

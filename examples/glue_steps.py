@@ -41,7 +41,7 @@ def make_teacher(args, task, command):
         print(f"{task.name}: teacher, finished before", flush=True)
         return
     print(f"{task.name}: teacher", flush=True)
-    runner = Runner(args, task, settings, args.teacher, None, command)
+    runner = Runner(args, task, settings, args.teacher, None, command, False)
     record = runner.run(settings["seed"])
     path.parent.mkdir(parents=True, exist_ok=True)
     # The name tells Keras the format.
@@ -147,13 +147,17 @@ class Runner:
         preset: of what is trained.
         tables: training tables that were loaded before, by their kind.
         command: the words of the command line.
+        submit: whether to write submission files where they are wanted.
     """
 
-    def __init__(self, args, task, settings, preset, tables, command):
+    def __init__(
+        self, args, task, settings, preset, tables, command, submit=True
+    ):
         self._args, self._task = args, task
         self._settings, self._preset = settings, preset
         self._tables = {} if tables is None else tables
         self._command = records.command_line(command)
+        self._wants_submission = submit and bool(args.submissions)
         self._tokenizer = None
         self.student = None
 
@@ -236,7 +240,7 @@ class Runner:
     def _submit(self, seed):
         """What writes the submission files after an evaluation, or None."""
         args, task = self._args, self._task
-        if not args.submissions:
+        if not self._wants_submission:
             return None
         tables = glue_data.test_tables(task, args, self._tokenizer)
         directory = pathlib.Path(args.submissions) / self._name(seed)

@@ -101,6 +101,7 @@ def test_training_it_trains_the_classifier(tmp_path):
     mmel.compile(
         keras.optimizers.SGD(0.1),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        run_eagerly=True,
         jit_compile=False,
     )
     views = {n: v.reshape(2, 3, -1) for n, v in batch().items()}

@@ -61,7 +61,7 @@ def check_group(inputs, texts, tokenizer, max_length):
 
 
 class TestGroups:
-    def test_batches_are_the_files(self, directory, records, tokenizer):
+    def test_batches_are_the_files(self, records, tokenizer):
         """In order, with whole pools: each number can be told by hand."""
         whole = [dataclasses.replace(r, views=r.views[:4]) for r in records]
         table = make_table(whole, tokenizer, max_length=20)
@@ -102,7 +102,7 @@ class TestGroups:
             # Padded to the next multiple of 8, not further.
             assert x["views"]["token_ids"].shape[-1] == -(-longest // 8) * 8
 
-    def test_a_mask_where_groups_are_small(self, directory, records):
+    def test_a_mask_where_groups_are_small(self, directory):
         dataset = read_augmented(directory, num_views=7, batch_size=9)
         for x, _ in passes(dataset)[0]:
             assert x["mask"].shape == (9, 7)
@@ -160,6 +160,7 @@ class TestGroups:
             128,
         )
 
+    @pytest.mark.slow
     def test_it_trains(self, directory, tokenizer, tmp_path):
         model = keras_mmel.text.load_text_classifier(
             tiny.make_checkpoint(tmp_path), 3

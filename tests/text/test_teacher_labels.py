@@ -25,7 +25,10 @@ def teacher(folder):
 
 def make_teacher(folder, classes, **config):
     directory = tiny.make_checkpoint(
-        folder / f"{classes}{len(config)}", pooler=True, **config
+        folder / f"{classes}{len(config)}",
+        pooler=True,
+        num_hidden_layers=1,
+        **config,
     )
     model = load_text_classifier(directory, classes)
     model.output_dense.kernel.assign(
