@@ -29,14 +29,13 @@ CASES = {
         "run_eagerly": True,
     },
     "uniform": {"objective": "uniform", "steps_per_execution": 2},
-    "images": {
-        "build": watched.images,
+    "text": {
+        "build": watched.text,
         "objective": "soft",
         "mask": True,
         "teacher": True,
         "run_eagerly": True,
     },
-    "text": {"build": watched.text, "run_eagerly": True},
 }
 
 
