@@ -4,9 +4,12 @@ import pathlib
 import tempfile
 
 from keras_mmel.text import extras
+from keras_mmel.text.files import atomic
 from keras_mmel.text.files import shards
+from keras_mmel.text.files.ids import IdHashes
 from keras_mmel.text.files.manifest import DATASET_INFO
 from keras_mmel.text.files.manifest import Manifest
+from keras_mmel.text.files.schema import example_id
 from keras_mmel.text.files.schema import features
 
 _NAME = "augmented"
@@ -36,22 +39,35 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> bool:
         Whether the directory is complete now.
 
     Raises:
-        ValueError: naming a shard, if it is damaged.
+        ValueError: naming a shard, if it is damaged, or an id that occurs
+            twice.
     """
-    with shards.locked_directory(directory):
+    with atomic.locked_directory(directory):
         if missing_shards(directory, manifest):
             return False
-        num_bytes = sum(
-            shards.check_shard(directory / name, len(numbers))
-            for name, numbers in zip(
-                manifest.shard_names(), manifest.ranges(), strict=True
+        num_bytes, hashes = 0, IdHashes()
+        for serialized in _read(directory, manifest):
+            num_bytes += len(serialized)
+            hashes.add(example_id(serialized))
+        repeated = hashes.repeated(map(example_id, _read(directory, manifest)))
+        if repeated:
+            raise ValueError(
+                "Ids of examples must differ. Received: "
+                f"{repeated[0]!r} for the examples {repeated[1]} and "
+                f"{repeated[2]} of {str(directory)!r}"
             )
-        )
         # The last file marks the directory as whole: none may come after it,
         # and nothing may lie there that would have to be removed later.
         for name, text in _tfds_files(manifest, num_bytes):
-            shards.write_text(directory / name, text)
+            atomic.write_text(directory / name, text)
     return True
+
+
+def _read(directory, manifest):
+    for name, numbers in zip(
+        manifest.shard_names(), manifest.ranges(), strict=True
+    ):
+        yield from shards.read_shard(directory / name, len(numbers))
 
 
 def _tfds_files(manifest, num_bytes):

@@ -73,12 +73,15 @@ def features(label_kind: str | None, label_names: Sequence[str] | None = None):
     )
 
 
-def encode(record: Record, label_kind: str | None) -> bytes:
+def encode(
+    record: Record, label_kind: str | None, num_classes: int | None = None
+) -> bytes:
     """A record as a serialized `tf.train.Example`, always the same bytes.
 
     Args:
         record: the record.
         label_kind: as in `features`.
+        num_classes: number of classes, where they have names.
 
     Returns:
         The bytes.
@@ -86,12 +89,18 @@ def encode(record: Record, label_kind: str | None) -> bytes:
     Raises:
         ValueError: if the record does not fit: not one or two texts, a label
             of another kind, views that are not like the original.
+        TypeError: if the id is no string.
     """
+    if not isinstance(record.example_id, str):
+        raise TypeError(
+            "The id of an example must be a string. "
+            f"Received: {record.example_id!r}"
+        )
     example = tf.train.Example()
     fields = example.features.feature
     _put_texts(fields, "", [record.texts], record)
     fields["example_id"].bytes_list.value.append(record.example_id.encode())
-    label = check_label(record.label, label_kind, record.example_id)
+    label = _check_label(record, label_kind, num_classes)
     if label_kind == "value":
         fields["label"].float_list.value.append(label)
     else:
@@ -165,19 +174,29 @@ def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
     )
 
 
-def check_label(label, label_kind: str | None, example_id: str) -> int | float:
-    """The label as it is stored; raises `ValueError` where it does not fit."""
+def example_id(serialized: bytes) -> str:
+    """The id of the record that `encode` made these bytes of."""
+    fields = tf.train.Example.FromString(serialized).features.feature
+    return fields["example_id"].bytes_list.value[0].decode()
+
+
+def _check_label(record, label_kind, num_classes):
+    """The label as it is stored."""
+    label = record.label
+    rule = {"class": "an integer", "value": "a number", None: "None"}
+    rule = rule[label_kind]
     if label_kind is None:
         if label is None:
             return NO_LABEL
     elif not isinstance(label, bool | np.bool_):
-        if label_kind == "class" and isinstance(label, numbers.Integral):
-            return int(label)
         if label_kind == "value" and isinstance(label, numbers.Real):
             return float(label)
-    kind = {"class": "an integer", "value": "a number", None: "None"}
+        if label_kind == "class" and isinstance(label, numbers.Integral):
+            if num_classes is None or NO_LABEL <= label < num_classes:
+                return int(label)
+            rule = f"below {num_classes}, the number of `label_names`"
     raise ValueError(
-        f"The label of example {example_id!r} must be {kind[label_kind]}. "
+        f"The label of example {record.example_id!r} must be {rule}. "
         f"Received: {label!r}"
     )
 

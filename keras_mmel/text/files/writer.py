@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from keras_mmel.text.files import progress as progress_lib
 from keras_mmel.text.files import shards
+from keras_mmel.text.files.claims import claim
 from keras_mmel.text.files.dataset_info import finish
 from keras_mmel.text.files.dataset_info import missing_shards
 from keras_mmel.text.files.manifest import DATASET_INFO
 from keras_mmel.text.files.manifest import Manifest
-from keras_mmel.text.files.manifest import claim
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.schema import encode
 
@@ -86,7 +86,8 @@ def write_records(
 
     Raises:
         ValueError: if the directory belongs to a run with other settings,
-            which are named, or a setting is out of its range.
+            which are named, a setting is out of its range, a record does not
+            fit, or an id occurs twice.
         OSError: if the disk is full; no half file is left.
     """
     directory = pathlib.Path(directory)
@@ -103,6 +104,7 @@ def write_records(
         tuple(label_names) if label_names else None,
         made,
     )
+    num_classes = len(label_names) if label_names else None
     mine = list(zip(manifest.shard_names(), manifest.ranges(), strict=True))
     mine = mine[slice(*_part(shard, num_shards))]
     claim(directory, manifest)
@@ -117,8 +119,10 @@ def write_records(
             stream = records([numbers for _, numbers in todo], tick)
             for name, numbers in todo:
                 part = _exactly(stream, len(numbers), name)
-                encoded = (encode(one, label_kind) for one in part)
-                shards.write_shard(directory / name, encoded)
+                shards.write_shard(
+                    directory / name,
+                    (encode(one, label_kind, num_classes) for one in part),
+                )
             if next(stream, None) is not None:
                 raise ValueError(
                     "There must be one record for each example. Received: more"

@@ -191,11 +191,17 @@ def test_augmenter_that_fails_leaves_whole_shards(tmp_path):
 
     with pytest.raises(RuntimeError, match="out of luck"):
         write(tmp_path / "a", augmenter=Fails())
-    # It works in blocks, so that nothing of the first block was there.
-    assert list(contents(tmp_path / "a")) == ["augmented.json"]
-    write(tmp_path / "a")
+    left = contents(tmp_path / "a")
+    assert list(left) == [
+        "augmented-train.tfrecord-00000-of-00003",
+        "augmented-train.tfrecord-00001-of-00003",
+        "augmented.json",
+    ]
+    assert write(tmp_path / "a").num_written == 1
     write(tmp_path / "b")
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    whole = contents(tmp_path / "b")
+    assert contents(tmp_path / "a") == whole
+    assert left.items() <= whole.items()
 
 
 @pytest.mark.parametrize(
@@ -217,6 +223,16 @@ def test_wrong_number_of_records_is_an_error(tmp_path, number, message):
             made={},
             progress=False,
         )
+    assert "dataset_info.json" not in contents(tmp_path)
+
+
+def test_id_that_occurs_twice_is_named(tmp_path):
+    class Twice(MadeSource):
+        def example(self, number):
+            return super().example(5 if number == 8 else number)
+
+    with pytest.raises(ValueError, match="'id-5' for the examples 5 and 8"):
+        write(tmp_path, Twice())
     assert "dataset_info.json" not in contents(tmp_path)
 
 

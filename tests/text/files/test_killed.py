@@ -69,7 +69,7 @@ def kill_and_go_on(folder, function, args, shares):
 
 
 # The last ones are in the middle of the description for TFDS.
-SHARES = [0.01, 0.3, 0.9, 0.96, 0.997]
+SHARES = [0.01, 0.3, 0.93, 0.997]
 
 
 @pytest.fixture(scope="module")

@@ -97,3 +97,16 @@ def test_label_of_another_kind_is_refused(label, kind):
 def test_wrong_number_of_texts_is_refused(record):
     with pytest.raises(ValueError, match="'a' must have one or two texts"):
         schema.encode(record, "class")
+
+
+def test_label_without_a_name_is_refused():
+    hidden = schema.encode(Record("a", ("x",), -1), "class", 2)
+    assert schema.decode(hidden, "class", 1).label == -1
+    for label in (2, -2):
+        with pytest.raises(ValueError, match="'a' must be below 2, the number"):
+            schema.encode(Record("a", ("x",), label), "class", 2)
+
+
+def test_id_that_is_no_string_is_refused():
+    with pytest.raises(TypeError, match="must be a string. Received: 7"):
+        schema.encode(Record(7, ("x",), 0), "class")

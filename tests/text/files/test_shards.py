@@ -6,6 +6,7 @@ import subprocess
 import pytest
 import tensorflow as tf
 
+from keras_mmel.text.files import atomic
 from keras_mmel.text.files import shards
 
 RECORDS = [bytes([n]) * (100 + n) for n in range(200)]
@@ -192,9 +193,9 @@ def test_really_full_disk_leaves_nothing(tiny_disk):
 
 
 def test_small_files_appear_whole_or_not_at_all(tmp_path):
-    shards.write_text(tmp_path / "a", "caf\u00e9")
+    atomic.write_text(tmp_path / "a", "caf\u00e9")
     assert (tmp_path / "a").read_bytes() == b"caf\xc3\xa9"
     with pytest.raises(UnicodeEncodeError):
-        shards.write_text(tmp_path / "a", "half \ud800")
+        atomic.write_text(tmp_path / "a", "half \ud800")
     assert (tmp_path / "a").read_bytes() == b"caf\xc3\xa9"
     assert os.listdir(tmp_path) == ["a"]
