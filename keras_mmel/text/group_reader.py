@@ -47,7 +47,7 @@ def read_augmented(
     them. The draw depends on the seed, the epoch and the example's id; the
     order on the seed and the epoch. Batches are of examples of like length:
     among `window` batches they are sorted by the longest view, and padded to
-    a multiple of 8 tokens. Every pass that is read to its end is one epoch,
+    a multiple of 4 tokens. Every pass that is read to its end is one epoch,
     as with `keras_mmel.data.group_views`. The token ids are held in memory,
     four bytes each.
 

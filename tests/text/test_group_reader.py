@@ -99,8 +99,8 @@ class TestGroups:
                 )
                 assert y["label"][i] == record.label
                 longest = max(longest, inputs["padding_mask"].sum(-1).max())
-            # Padded to the next multiple of 8, not further.
-            assert x["views"]["token_ids"].shape[-1] == -(-longest // 8) * 8
+            # Padded to the next multiple of 4, not further.
+            assert x["views"]["token_ids"].shape[-1] == -(-longest // 4) * 4
 
     def test_a_mask_where_groups_are_small(self, directory):
         dataset = read_augmented(directory, num_views=7, batch_size=9)
