@@ -59,6 +59,7 @@ import keras
 from examples import glue_scores
 from examples import glue_settings as naming
 from examples import glue_steps
+from examples import glue_work
 from keras_mmel.text.glue import TASKS
 
 STEPS = ("teacher", "augment", "label", "train", "all", "table")
@@ -133,6 +134,22 @@ def main(argv=None):
             keras.utils.clear_session()
             run_task(args, TASKS[task], [__file__, *words])
     glue_scores.print_table(args.out, args.report)
+
+
+def record_path(argv):
+    """Where the record of one run goes; `argv` names one of everything."""
+    return glue_work.record_path(parse_arguments(argv))
+
+
+def work(argv):
+    """What kind of work one run is, and how many views it takes."""
+    args = parse_arguments(argv)
+    return f"views of {args.student}", glue_work.views(args)
+
+
+def measure(kind):
+    """Views a second of training `kind`."""
+    return glue_work.views_per_second(kind.removeprefix("views of "))
 
 
 def run_task(args, task, command):

@@ -57,7 +57,7 @@ def line_of(cell: Cell, records: Iterable[dict]) -> Line:
     return Line(
         cell,
         tuple(
-            tuple(100 * record["scores"][name] for record in records)
+            tuple(100 * _score(record, name) for record in records)
             for name in cell.scores
         ),
         {
@@ -69,6 +69,14 @@ def line_of(cell: Cell, records: Iterable[dict]) -> Line:
         mean(lambda record: record["scores"].get("examples_per_second")),
         mean(lambda record: record["scores"].get("peak_memory_mb")),
     )
+
+
+def _score(record, name):
+    """A score by its name; a dot leads into a score that is a dict."""
+    value = record["scores"]
+    for part in name.split("."):
+        value = value[part]
+    return value
 
 
 def welch(values: tuple[float, ...], reference: tuple[float, ...]):

@@ -4,13 +4,18 @@ from collections.abc import Callable
 from collections.abc import Iterable
 
 from examples.reproduce import images
+from examples.reproduce import texts
 from examples.reproduce.cells import Cell
 from examples.reproduce.cells import Places
 
 TABLES: dict[str, Callable[[str, Places], list[Cell]]] = {
     "table1": images.table1,
     "table2": images.table2,
+    "table3": texts.table3,
+    "figure2": texts.figure2,
+    "table4": texts.table4,
     "table5": images.table5,
+    "table6": texts.table6,
     "rivals": images.rivals,
     "lambda_p": images.lambda_p,
 }

@@ -3,6 +3,9 @@ import importlib
 import pytest
 
 from examples import cifar
+from examples import glue
+from examples import glue_settings as naming
+from examples import glue_work
 from examples.reproduce import __main__ as command_line
 from examples.reproduce import registry
 from examples.reproduce.cells import Places
@@ -29,7 +32,7 @@ def test_every_cell_is_a_command_of_its_script(table, scale):
         assert isinstance(kind, str)
         assert units > 0
         assert (cell.paper is not None) == (
-            scale == "paper" and table not in ("rivals", "lambda_p")
+            scale == "paper" and table not in ("rivals", "lambda_p", "figure2")
         )
     assert len(records) == sum(len(cell.seeds) for cell in found)
 
@@ -76,6 +79,68 @@ def test_table_2_varies_the_views():
         93.16,
         93.57,
     ]
+
+
+class TestTexts:
+    def test_the_recipe_of_a_cell(self):
+        (cell,) = cells("table3", only=["rte-mmel-s"])
+        args = glue.parse_arguments(cell.run_arguments(2))
+        settings = glue_work.one_run(args)
+        expected = {
+            "task": "rte",
+            "method": "mmel-s",
+            "labels": "teacher",
+            "seed": 2,
+            "student": "hf://google-bert/bert-base-uncased",
+            "epochs": 10,
+            "batch_size": 32,
+            "learning_rate": 3e-5,
+            "num_views": 5,
+            "lambda_p": 1.0,
+            "lambda_t": 1.0,
+        }
+        assert expected.items() <= settings.items()
+        assert settings["data"]["mask_ratio"] == 0.4
+        assert cell.paper.mean == (71.9,)
+        assert args.submissions is not None
+
+    def test_what_comes_first_has_the_same_data(self):
+        """Files of other settings would not be found by the run."""
+        for cell in cells("table6", only=["cola"]) + cells("table4"):
+            args = glue.parse_arguments(cell.run_arguments(0))
+            (task,) = args.tasks
+            steps = []
+            for module, *words in cell.first:
+                assert module == cell.module
+                before = glue.parse_arguments(words)
+                steps.append(before.step)
+                for settings in ("augment_settings", "label_settings"):
+                    of = getattr(naming, settings)
+                    assert of(before, task) == of(args, task)
+            by_teacher = ["teacher", "augment", "label"]
+            if args.methods == ("baseline",):
+                assert steps == []
+            elif args.labels == ["teacher"]:
+                assert steps == by_teacher
+            else:
+                assert steps == ["augment"]
+
+    def test_mnli_has_two_numbers(self):
+        (cell,) = cells("table3", only=["mnli-uniform"])
+        assert len(cell.scores) == len(cell.paper.mean) == 2
+
+    def test_generation_varies(self):
+        found = cells("table6", only=["rte-mmel-h"])
+        assert len(found) == 8
+        given = set()
+        for cell in found:
+            args = glue.parse_arguments(cell.run_arguments(0))
+            given.add((args.search, args.pairs, args.mask_ratio))
+        assert len(given) == 8
+
+    def test_small_scale_has_the_small_tasks(self):
+        rows = {cell.row.split()[0] for cell in cells("table3", "small")}
+        assert rows == {"cola", "mrpc", "stsb", "rte"}
 
 
 class TestCommandLine:

@@ -1,0 +1,84 @@
+"""What a run of GLUE leaves and costs, for `examples.reproduce`."""
+
+import time
+
+import keras
+import numpy as np
+
+from examples import glue_settings as naming
+from keras_mmel import text
+from keras_mmel.text import presets
+from keras_mmel.text.glue import TASKS
+
+# Training examples, as GLUE counts them.
+TRAINING_EXAMPLES = {
+    "cola": 8551,
+    "sst2": 67349,
+    "mrpc": 3668,
+    "stsb": 5749,
+    "qqp": 363846,
+    "mnli": 392702,
+    "qnli": 104743,
+    "rte": 2490,
+}
+# Of a typical view; tasks differ from 16 to 80.
+TOKENS, ROWS = 48, 16
+
+
+def one_run(args):
+    """The settings of the single run that `args` names."""
+    (task,), (method,), (seed,) = args.tasks, args.methods, args.seeds
+    labels = None if method == "baseline" else args.labels[0]
+    return naming.train_settings(args, task, method, labels, seed)
+
+
+def record_path(args):
+    """Where its record goes."""
+    return args.out / f"{naming.run_name(one_run(args))}.json"
+
+
+def views(args):
+    """How many views it trains on."""
+    settings = one_run(args)
+    examples = settings["limit"] or TRAINING_EXAMPLES[settings["task"]]
+    # da-long has its many views one after the other, in more epochs.
+    at_once = settings["num_views"] if settings["method"] != "da-long" else 1
+    return examples * at_once * settings["epochs"]
+
+
+def views_per_second(preset):
+    """Views of 48 tokens a second in training, from a few steps.
+
+    A preset that is not here is not downloaded for that: BERT-base, with
+    random weights, stands for it.
+    """
+    model = _classifier(preset)
+    model.compile(
+        keras.optimizers.AdamW(3e-5),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    shape = (ROWS, TOKENS)
+    x = {
+        "token_ids": np.full(shape, 5, "int32"),
+        "segment_ids": np.zeros(shape, "int32"),
+        "padding_mask": np.ones(shape, "int32"),
+    }
+    y = np.zeros(ROWS, "int32")
+    model.train_on_batch(x, y)
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < 5 or steps < 2:
+        model.train_on_batch(x, y)
+        steps += 1
+    return ROWS * steps / (time.perf_counter() - start)
+
+
+def _classifier(preset):
+    classes = max(task.num_classes for task in TASKS.values())
+    if "://" not in preset:
+        return text.load_text_classifier(presets.find(preset), classes)
+    import keras_hub
+
+    backbone = keras_hub.models.BertBackbone(30522, 12, 12, 768, 3072)
+    return keras_hub.models.BertTextClassifier(
+        backbone, classes, preprocessor=None
+    )
