@@ -80,7 +80,7 @@ def reported(task, curves, rule):
 
 
 def print_table(folder, rule):
-    """One line for each method and kind of labels: mean +- deviation."""
+    """One line for each method, labels and main settings, over the seeds."""
     groups = {}
     for record in records.read_records(folder):
         settings = record["settings"]
@@ -90,7 +90,9 @@ def print_table(folder, rule):
             settings["student"].rpartition("/")[2],
             settings["method"],
             settings["labels"] or "",
-            str(settings["epochs"] if settings["method"] != "da-long" else ""),
+            str(settings["epochs"]),
+            f"{settings['learning_rate']:g}",
+            str(settings["limit"] or "all"),
         )
         scores = groups.setdefault(line, {}).setdefault(settings["task"], [])
         task = TASKS[settings["task"]]
@@ -101,10 +103,11 @@ def print_table(folder, rule):
         return
     heads = [f"{t} {TASKS[t].metrics[0]}" for t in tasks]
     width = max(20, *(len(head) + 2 for head in heads))
-    start = f"{'student':16} {'method':8} {'labels':8} {'epochs':>6}"
+    names = ("student", "method", "labels", "epochs", "rate", "examples")
+    start = "{:16} {:8} {:8} {:>6} {:>6} {:>8}".format(*names)
     print(start + "".join(f"{head:>{width}}" for head in heads))
     for line, found in groups.items():
-        text = f"{line[0]:16} {line[1]:8} {line[2]:8} {line[3]:>6}"
+        text = "{:16} {:8} {:8} {:>6} {:>6} {:>8}".format(*line)
         for task in tasks:
             text += f"{_summary(found.get(task, [])):>{width}}"
         print(text)
