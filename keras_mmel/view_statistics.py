@@ -37,7 +37,9 @@ class ViewStatistics(keras.metrics.Metric):
         self.sums.assign_add(ops.cast(ops.stack(added), self.sums.dtype))
 
     def result(self) -> dict:
-        original_loss, effective_views, size = ops.unstack(self.sums)
+        original_loss, effective_views, size = ops.unstack(
+            ops.convert_to_tensor(self.sums)
+        )
         return {
             "original_loss": ops.divide_no_nan(original_loss, size),
             "effective_views": ops.divide_no_nan(effective_views, size),
