@@ -10,17 +10,20 @@ by hand, because numbers come from records alone:
     <!-- figure NAME -->     docs/images/NAME.png, or nothing
     <!-- tables -->          a list with links to all of docs/tables
     <!-- help COMMAND -->    what `keras-mmel COMMAND --help` prints
+    <!-- averages -->        averages of the paper that are not those of their
+                             cells
 """
 
 import os
 import pathlib
 import re
+import statistics
 import sys
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PLACE = re.compile(
-    r"^<!-- (readme|table|figure|tables|help)(?: (\S+))? -->$", re.M
+    r"^<!-- (readme|table|figure|tables|help|averages)(?: (\S+))? -->$", re.M
 )
 
 
@@ -44,6 +47,7 @@ def fill(markdown: str, up: str, root: pathlib.Path = ROOT) -> str:
         "figure": _figure,
         "tables": _list_of_tables,
         "help": _help,
+        "averages": _averages,
     }
     return _PLACE.sub(
         lambda found: makers[found[1]](found[2], up, root), markdown
@@ -98,7 +102,7 @@ def _list_of_tables(_, up, root):
 
 def _help(command, up, root):
     # The parser needs nothing but the standard library.
-    with mock.patch.object(sys, "path", [str(root), *sys.path]):
+    with _importing_from(root):
         from keras_mmel_cli.parser import make_parser
     (commands,) = (
         action.choices
@@ -107,3 +111,29 @@ def _help(command, up, root):
     )
     with mock.patch.dict(os.environ, COLUMNS="80"):
         return f"```text\n{commands[command].format_help()}```"
+
+
+def _averages(_, up, root):
+    with _importing_from(root):
+        from examples.reproduce import paper
+    rows = {}
+    for of, value in paper.read("table6"):
+        key = " / ".join(
+            str(text) for name, text in of.items() if name != "task"
+        )
+        rows.setdefault(key, {})[of["task"]] = value.mean
+    lines = [
+        "| row of table 6 | printed | mean of its cells |",
+        "| --- | ---: | ---: |",
+    ]
+    for key, values in rows.items():
+        (printed,) = values.pop("avg")
+        mean = statistics.mean(n for means in values.values() for n in means)
+        # Nine rounded numbers, and their mean rounded again.
+        if abs(printed - mean) > 0.12:
+            lines.append(f"| {key} | {printed:.1f} | {mean:.1f} |")
+    return "\n".join(lines)
+
+
+def _importing_from(root):
+    return mock.patch.object(sys, "path", [str(root), *sys.path])

@@ -1,0 +1,148 @@
+"""The scripts of the guides, at toy size, and the pages that show them."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from text import tiny
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs" / "guides"
+SCRIPTS = sorted(path.stem for path in GUIDES.glob("*.py"))
+PRESET = "hf://google-bert/bert-base-uncased"
+
+# Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation:DeprecationWarning"
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs a guide in an empty folder, with one epoch for many."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(name, *changes):
+        path = GUIDES / f"{name}.py"
+        code = path.read_text(encoding="utf-8")
+        for old, new in ((r"epochs=\d\d", "epochs=2"), *changes):
+            code, count = re.subn(old, new, code)
+            if old != r"epochs=\d\d":
+                assert count, f"{path}: {old}"
+        names = {"__name__": name}
+        exec(compile(code, path, "exec"), names)
+        return names
+
+    return run
+
+
+def test_start(run, tmp_path):
+    names = run("start")
+    assert names["weights"].shape == (20, 6)
+    np.testing.assert_allclose(names["weights"].sum(axis=1), 1, rtol=1e-5)
+    assert len(names["history"].history["val_accuracy"]) == 2
+    assert (tmp_path / "digits.keras").is_file()
+
+
+def test_model(run):
+    names = run("model")
+    assert names["found"]["kind"].shape == (96, 3)
+    assert names["mmel"].lambda_p == 1.0
+
+
+def test_augmentation(run, tmp_path):
+    names = run("augmentation")
+    assert names["shown"].shape == (16, 4, 16, 16, 3)
+    assert names["shown"].min() > -1e-6
+    assert names["shown"].max() < 1 + 1e-6
+    assert (tmp_path / "groups.png").is_file()
+    # The function of a batch shifts and darkens each view by itself.
+    original, views = names["shown"][:, 0], names["shown"][:, 1:]
+    means = views.mean(axis=(2, 3, 4))
+    assert np.all(means < original.mean(axis=(1, 2, 3))[:, None])
+    assert len(np.unique(means.round(6))) == means.size
+
+
+def test_saving(run, tmp_path):
+    names = run("saving")
+    assert names["hard"].objective.lambda_p == 0.5
+    assert names["served"].serve(np.zeros((2, 8), "float32")).shape == (2, 3)
+    assert names["counter"].epoch == 3
+    assert not (tmp_path / "backup").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.own_process
+def test_devices(run):
+    names = run("devices")
+    assert names["strategy"].num_replicas_in_sync == 4
+    assert np.isfinite(names["model"].get_weights()[0]).all()
+
+
+def test_text(run, tmp_path):
+    bert = tiny.make_checkpoint(tmp_path / "bert")
+    rows = [f"the movie was very {w},{w}" for w in ("bad", "good")]
+    (tmp_path / "reviews.csv").write_text(
+        "text,label\n" + "\n".join(rows * 8) + "\n"
+    )
+    names = run("text", (PRESET, str(bert)), (r"epochs=3", "epochs=1"))
+    assert set(names["answer"]["label"].numpy()) <= {b"bad", b"good"}
+    x, y = next(iter(names["groups"]))
+    assert x["views"]["token_ids"].shape[:2] == (16, 5)
+    assert y["teacher"].shape == (16, 5, 2)
+    loaded = tf.saved_model.load(str(tmp_path / "served"))
+    assert "tokenize" in loaded.signatures
+
+
+def views_by_setting(capsys):
+    """What `choosing` printed: views that shared the weight, by setting."""
+    lines = [x for x in capsys.readouterr().out.splitlines() if "+-" in x]
+    return {line[:14].strip(): float(line.split()[-1]) for line in lines}
+
+
+def test_choosing(run, capsys):
+    two = 'in [("mean", (Hard(np.inf), 3)), ("hardest", (Hard(0.0), 3))]'
+    run(
+        "choosing",
+        (r"seed in \(0, 1, 2\)", "seed in (0, 1)"),
+        (r"in settings\.items\(\)", two),
+        (r"epochs=2", "epochs=1"),
+    )
+    views = views_by_setting(capsys)
+    assert views["mean"] == 3
+    assert 1 <= views["hardest"] < 1.5
+
+
+@pytest.mark.slow
+def test_choosing_with_all_settings(run, capsys):
+    run("choosing")
+    views = views_by_setting(capsys)
+    assert len(views) == 7
+    assert views["mean"] == 6
+    assert views["mean"] > views["lambda_p 3"] > views["lambda_p 1"]
+    assert views["lambda_p 1"] > views["lambda_p 0.3"] > views["hardest"] >= 1
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_pages_show_the_whole_script(name):
+    """Nothing of a script but its own head is left out of its page."""
+    script = (GUIDES / f"{name}.py").read_text(encoding="utf-8")
+    page = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
+    sections = re.findall(r"--8<-- \[start:(\w+)\]", script)
+    assert re.findall(rf'--8<-- "docs/guides/{name}.py:(\w+)"', page) == (
+        sections
+    )
+    outside = re.sub(
+        r"# --8<-- \[start:(\w+)\]\n.*?# --8<-- \[end:\1\]\n",
+        "",
+        script,
+        flags=re.S,
+    )
+    assert re.fullmatch(r'""".*?"""\s*', outside, re.S), outside
+
+
+def test_every_guide_has_a_script():
+    assert SCRIPTS == sorted(path.stem for path in GUIDES.glob("*.md"))
+    assert len(SCRIPTS) == 7

@@ -1,0 +1,196 @@
+"""The site: it builds without a warning, and what it says is there."""
+
+import functools
+import html.parser
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.parse
+
+import pytest
+
+import keras_mmel
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("mkdocstrings_handlers.python")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+MODULES = ("objectives", "callbacks", "data", "models", "diagnostics", "text")
+
+
+class Parser(html.parser.HTMLParser):
+    """Collects the links of a page and the places that links can lead to."""
+
+    def __init__(self):
+        super().__init__()
+        self.links, self.ids = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if "id" in attrs:
+            self.ids.add(attrs["id"])
+        for name in ("href", "src"):
+            if attrs.get(name):
+                self.links.append(attrs[name])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+@functools.cache
+def parsed(path):
+    parser = Parser()
+    parser.feed(path.read_text(encoding="utf-8"))
+    return parser
+
+
+@functools.cache
+def hooks():
+    spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_built(site):
+    for page in PAGES:
+        built = site / page.relative_to(DOCS).with_suffix(".html")
+        assert built.is_file(), page
+    assert not (site / "hooks.py").exists()
+
+
+def test_internal_links_lead_somewhere(site):
+    checked, broken = 0, []
+    for page in site.rglob("*.html"):
+        # Its links are absolute: it may be shown for any address.
+        if page.name == "404.html":
+            continue
+        for link in parsed(page).links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = page
+            if parts.path:
+                target = page.parent / urllib.parse.unquote(parts.path)
+            checked += 1
+            place = urllib.parse.unquote(parts.fragment)
+            if not target.exists():
+                broken.append((page.name, link))
+            elif place and place not in parsed(target.resolve()).ids:
+                broken.append((page.name, link))
+    assert broken == []
+    assert checked > 1000
+
+
+def test_nothing_is_left_to_be_filled_in(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert "--8&lt;--" not in text, page
+        assert "<!-- readme" not in text, page
+        assert "<!-- table" not in text, page
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_public_names_are_in_the_reference(site, module):
+    ids = set().union(
+        *(parsed(path).ids for path in (site / "api").glob("*.html"))
+    )
+    found = getattr(keras_mmel, module)
+    names = getattr(found, "__all__", ["LambdaSchedule"])
+    shown = {name.rpartition(".")[2] for name in ids if "." in name}
+    assert set(names) - shown == set()
+
+
+def test_docstrings_are_shown(site):
+    text = (site / "api" / "objectives.html").read_text(encoding="utf-8")
+    assert "KL coefficient, a float from 0 to inf" in text
+    assert "is negative or NaN" in text
+    assert "1.6201146" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_named_tests_modules_and_files_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for name, test in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text):
+        source = (ROOT / name).read_text(encoding="utf-8")
+        if test:
+            assert f"def {test}(" in source, f"{name}::{test}"
+    for module in re.findall(r"python -m ((?:examples|benchmarks)\.\w+)", text):
+        assert importlib.util.find_spec(module), module
+    for name in re.findall(r"`(examples/[\w/]+\.py)`", text):
+        assert (ROOT / name).is_file(), name
+
+
+def test_how_it_works_names_many_tests():
+    text = (DOCS / "how_it_works.md").read_text(encoding="utf-8")
+    assert len(set(re.findall(r"tests/[\w/]+\.py::\w+", text))) > 20
+
+
+# What is filled in
+
+
+def test_tables_of_the_readme(tmp_path):
+    (tmp_path / "README.md").write_text(
+        "a\n<!-- table one -->\n\n| 1 |\n\n<!-- end one -->\nb\n"
+    )
+    fill = hooks().fill
+    page = "x\n\n<!-- readme one -->\n\ny\n"
+    assert fill(page, "", tmp_path) == "x\n\n| 1 |\n\ny\n"
+    with pytest.raises(ValueError, match="Received: 'two'"):
+        fill("<!-- readme two -->", "", tmp_path)
+
+
+def test_tables_of_the_report(tmp_path):
+    fill = hooks().fill
+    note = fill("<!-- table small-table2 -->", "../", tmp_path)
+    assert "No record yet" in note
+    assert "examples.reproduce table2 --scale small" in note
+    assert "No run" in fill("<!-- tables -->", "", tmp_path)
+    folder = tmp_path / "docs" / "tables"
+    folder.mkdir(parents=True)
+    (folder / "small-table2.md").write_text("# table2\n\nText.\n\n| 1 |\n")
+    page = fill("<!-- table small-table2 -->", "../", tmp_path)
+    assert page.startswith("Text.\n\n| 1 |\n\n[")
+    assert "](../tables/small-table2.md)" in page
+    assert fill("<!-- tables -->", "", tmp_path) == (
+        "- [small-table2](tables/small-table2.md)"
+    )
+
+
+def test_figures(tmp_path):
+    fill = hooks().fill
+    assert fill("<!-- figure a -->", "", tmp_path) == ""
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    (tmp_path / "docs" / "images" / "a.png").write_bytes(b"")
+    assert fill("<!-- figure a -->", "../", tmp_path) == (
+        "![a](../images/a.png)"
+    )
+
+
+def test_help_and_averages():
+    fill = hooks().fill
+    text = fill("<!-- help augment -->", "")
+    assert "usage: keras-mmel augment" in text
+    assert "--num_augmented N" in text
+    lines = fill("<!-- averages -->", "").splitlines()[2:]
+    assert lines == [
+        "| mmel-h / beam / separate / 0.4 | 84.5 | 84.1 |",
+        "| mmel-s / beam / separate / 0.4 | 84.0 | 84.4 |",
+    ]
