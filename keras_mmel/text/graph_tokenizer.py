@@ -138,7 +138,7 @@ class GraphTokenizer(tf.Module):
 def longest_first(
     a: tf.Tensor, b: tf.Tensor, room: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """As `keras_mmel.text.tokenizer.longest_first`, for a batch.
+    """As `keras_mmel.text.encoded.longest_first`, for a batch.
 
     Args:
         a: (batch,) integers, tokens of the first sentences.
