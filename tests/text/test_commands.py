@@ -322,7 +322,7 @@ def test_installed_command_prints_only_what_it_should(folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_stopped_command_says_how_to_go_on(folder, tmp_path):
-    rows = [f"{i},{TEXTS[i % 6]} {i}" for i in range(3000)]
+    rows = [f'{i},"{TEXTS[i % 6]} {i}"' for i in range(3000)]
     (tmp_path / "many.csv").write_text("\n".join(["id,text", *rows]) + "\n")
     command = [*COMMAND, *AUGMENT[:-1], tmp_path / "many.csv", "--id", "id"]
     command += ["--text", "text", "--num_shards", "30", "--out"]

@@ -35,11 +35,9 @@ class Problems:
     def raise_any(self) -> None:
         """Raise `BadFile` with all that was found, if anything was."""
         if self.found:
-            raise BadFile("; ".join(self._lines()))
-
-    def _lines(self):
-        for line, text in sorted(self.found, key=lambda found: found[0]):
-            where = f"{self.path}, line {line}" if line else self.path
-            yield f"{where}: {text}"
-        if 1 < self.limit <= len(self.found):
-            yield "there may be more"
+            found = sorted(self.found, key=lambda problem: problem[0])
+            lines = [f"line {n}: {text}" if n else text for n, text in found]
+            if 1 < self.limit <= len(found):
+                lines.append("there may be more")
+            mark = ", " if found[0][0] else ": "
+            raise BadFile(f"{self.path}{mark}{'; '.join(lines)}")
