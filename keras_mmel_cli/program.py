@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 
+from keras_mmel_cli import checks
 from keras_mmel_cli import parser as parsers
 
 FAILED = 2
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         return ended.code or 0
     debug = bool(os.environ.get("KERAS_MMEL_TRACEBACK"))
     try:
-        parsers.check(options)
+        checks.check(options)
         with _quiet():
             command = importlib.import_module(
                 f"keras_mmel.text.commands.{options.module}"
