@@ -15,6 +15,7 @@ import re
 import statistics
 import sys
 
+from examples import readme_text_tables
 from examples import records
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -226,8 +227,14 @@ def benchmarks(results):
     tables = []
     for path in sorted((results / "benchmarks").glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        table = _pipeline_table if "pipelines" in record else _step_table
-        tables.append(f"{table(record)}\n{origin(record)}\n")
+        if "pipelines" in record:
+            table = _pipeline_table(record)
+        elif "cases" in record and "jit_compile" in record:
+            table = _step_table(record)
+        else:
+            # Text has a section of its own.
+            continue
+        tables.append(f"{table}\n{origin(record)}\n")
     return "\n".join(tables)
 
 
@@ -267,7 +274,31 @@ def _pipeline_table(record):
     return markdown([header, *columns], rows)
 
 
-TABLES = {"quickstart": quickstart, "cifar": cifar, "benchmarks": benchmarks}
+def text_generation(results):
+    path = results / "benchmarks" / "text_generation.json"
+    if not path.exists():
+        return ""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    table = readme_text_tables.generation(record, markdown)
+    return f"{table}\n{origin(record)}\n"
+
+
+def text_quickstart(results):
+    return readme_text_tables.quickstart(results, markdown, spread, origin)
+
+
+def glue(results):
+    return readme_text_tables.glue(results, markdown, spread, origin)
+
+
+TABLES = {
+    "quickstart": quickstart,
+    "cifar": cifar,
+    "benchmarks": benchmarks,
+    "text_generation": text_generation,
+    "text_quickstart": text_quickstart,
+    "glue": glue,
+}
 
 
 def updated(text, results):

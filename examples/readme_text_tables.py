@@ -1,0 +1,98 @@
+"""The tables of the README that are about text."""
+
+import json
+
+from examples import records
+from keras_mmel.text.glue import TASKS
+
+_METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
+_SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}
+_ARMS = {
+    "ours": "`MaskedLMAugmenter`",
+    "ours_jit": "the same, `jit_compile=True`",
+    "keras_loop": "algorithm 2 as a plain loop, Keras",
+    "transformers_loop": "algorithm 2 as a plain loop, transformers",
+    "nlpaug": "nlpaug",
+}
+
+
+def generation(record, markdown):
+    """Sentences a CPU-second of each way to augment."""
+    rows = []
+    for size, found in record["sizes"].items():
+        for arm, figures in found["arms"].items():
+            speed = figures["sentences_per_cpu_second"]
+            ratio = figures["ours_to_this"]
+            rows.append(
+                [
+                    f"{_SIZES[size]}: {_ARMS[arm]}",
+                    f"{speed['median']:.3g}",
+                    f"{ratio['median']:.1f}",
+                    f"{ratio['q25']:.1f} to {ratio['q75']:.1f}",
+                ]
+            )
+    header = ["four samples of a sentence", "sentences a CPU-second"]
+    return markdown([*header, "ours to this", "quartiles"], rows)
+
+
+def quickstart(results, markdown, spread, origin):
+    """The text quickstart: accuracy over seeds."""
+    path = results / "text_quickstart.json"
+    if not path.exists():
+        return ""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows = []
+    for method in dict.fromkeys(run["method"] for run in record["runs"]):
+        scores = [r["scores"] for r in record["runs"] if r["method"] == method]
+        rows.append(
+            [
+                f"`{method}`",
+                str(len(scores)),
+                spread([s["accuracy"] for s in scores], 1, 100),
+                spread([s["loss"] for s in scores], 3),
+            ]
+        )
+    header = ["method", "seeds", "test accuracy, %", "test loss"]
+    return markdown(header, rows) + f"\n{origin(record)}\n"
+
+
+def glue(results, markdown, spread, origin):
+    """GLUE: a row for each method and kind of labels, a column for a task."""
+    found = [
+        record
+        for record in records.read_records(results / "glue")
+        if record["method"] != "teacher"
+    ]
+    if not found:
+        return ""
+    scores = {}
+    for record in found:
+        settings = record["settings"]
+        task = settings["task"]
+        row = (record["method"], settings["labels"] or "")
+        value = record["scores"]["last"][TASKS[task].metrics[0]]
+        scores.setdefault(row, {}).setdefault(task, []).append(value)
+    tasks = [task for task in TASKS if any(task in s for s in scores.values())]
+    rows = [
+        [
+            f"`{method}`" + (f", {labels} labels" if labels else ""),
+            *(
+                _cell(scores[method, labels].get(task), spread)
+                for task in tasks
+            ),
+        ]
+        for method in _METHODS
+        for labels in ("", "teacher", "original")
+        if (method, labels) in scores
+    ]
+    header = ["method"]
+    header += [f"{task} {TASKS[task].metrics[0]}" for task in tasks]
+    return (
+        markdown(header, rows)
+        + "\nScores of the last epoch in percent, mean ± standard deviation "
+        f"(number of seeds). {origin(found[0])}\n"
+    )
+
+
+def _cell(values, spread):
+    return f"{spread(values, 1, 100)} ({len(values)})" if values else ""
