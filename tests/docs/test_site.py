@@ -1,6 +1,7 @@
 """The site: it builds without a warning, and what it says is there."""
 
 import functools
+import html
 import html.parser
 import importlib.util
 import os
@@ -107,6 +108,17 @@ def test_nothing_is_left_to_be_filled_in(site):
         assert "<!-- table" not in text, page
 
 
+def test_guides_show_their_code(site):
+    for script in (DOCS / "guides").glob("*.py"):
+        page = (site / "guides" / f"{script.stem}.html").read_text("utf-8")
+        shown = re.sub(r"<[^>]+>", "", page).replace("\xa0", " ")
+        shown = html.unescape(shown)
+        lines = script.read_text(encoding="utf-8").partition("import ")[2]
+        for line in lines.splitlines():
+            if "--8<--" not in line:
+                assert line in shown, f"{script.name}: {line}"
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_public_names_are_in_the_reference(site, module):
     ids = set().union(
@@ -141,6 +153,23 @@ def test_named_tests_modules_and_files_exist(page):
 def test_how_it_works_names_many_tests():
     text = (DOCS / "how_it_works.md").read_text(encoding="utf-8")
     assert len(set(re.findall(r"tests/[\w/]+\.py::\w+", text))) > 20
+
+
+def test_every_table_of_the_readme_is_on_the_page_of_tables():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    tables = (DOCS / "tables.md").read_text(encoding="utf-8")
+    names = re.findall(r"^<!-- table (\w+) -->$", readme, re.M)
+    assert len(names) > 3
+    assert re.findall(r"^<!-- readme (\w+) -->$", tables, re.M) == names
+
+
+def test_formulas_are_marked_for_the_script_that_sets_them(site):
+    for name in ("how_it_works", "api/objectives"):
+        text = (site / f"{name}.html").read_text(encoding="utf-8")
+        assert 'class="arithmatex"' in text, name
+        plain = re.sub(r"<(pre|code)\b.*?</\1>", "", text, flags=re.S)
+        assert "$$" not in plain, name
+        assert re.search(r"\$\S[^$<]*\$", plain) is None, name
 
 
 # What is filled in
