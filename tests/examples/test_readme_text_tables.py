@@ -1,0 +1,73 @@
+import json
+
+from examples import readme_text_tables
+from examples.readme_tables import markdown
+from examples.readme_tables import origin
+from examples.readme_tables import spread
+
+ENVIRONMENT = {
+    "accelerators": [],
+    "cores": 2,
+    "cpu": "chip",
+    "commit": "0123456789",
+    "dirty": False,
+    "keras": "3.15.1",
+    "backend": "tensorflow",
+}
+
+
+def test_generation():
+    quartiles = {"median": 20.04, "q25": 18.0, "q75": 22.0}
+    arm = {"sentences_per_cpu_second": quartiles, "ours_to_this": quartiles}
+    record = {"sizes": {"tiny": {"arms": {"nlpaug": arm}}}}
+    text = readme_text_tables.generation(record, markdown)
+    assert "| BERT-tiny: nlpaug | 20 | 20.0 | 18.0 to 22.0 |\n" in text
+
+
+def write(folder, method, labels, seed, **scores):
+    record = {
+        "command": "python -m examples.glue all",
+        "environment": ENVIRONMENT,
+        "method": method,
+        "scores": {"last": scores, "best": {}},
+        "settings": {"task": "mrpc", "labels": labels, "method": method},
+    }
+    folder.mkdir(exist_ok=True)
+    name = f"{method}-{labels}-{seed}.json"
+    (folder / name).write_text(json.dumps(record))
+
+
+def test_glue(tmp_path):
+    folder = tmp_path / "glue"
+    write(folder, "teacher", None, 0, accuracy=1.0)
+    write(folder, "mmel-h", "original", 0, accuracy=0.5)
+    write(folder, "mmel-h", "original", 1, accuracy=0.7)
+    write(folder, "mmel-h", "teacher", 0, accuracy=0.65)
+    write(folder, "baseline", None, 0, accuracy=0.61)
+    text = readme_text_tables.glue(tmp_path, markdown, spread, origin)
+    lines = text.splitlines()
+    assert lines[0] == "| method | mrpc accuracy |"
+    assert lines[2:5] == [
+        "| `baseline` | 61.0 (1) |",
+        "| `mmel-h`, teacher labels | 65.0 (1) |",
+        "| `mmel-h`, original labels | 60.0 ± 14.1 (2) |",
+    ]
+    assert "commit 0123456," in text
+
+
+def test_no_records(tmp_path):
+    assert readme_text_tables.glue(tmp_path, markdown, spread, origin) == ""
+    found = readme_text_tables.quickstart(tmp_path, markdown, spread, origin)
+    assert found == ""
+
+
+def test_quickstart(tmp_path):
+    runs = [
+        {"method": method, "scores": {"accuracy": accuracy, "loss": 0.25}}
+        for method, accuracy in [("uniform", 0.8), ("uniform", 0.9), ("x", 1)]
+    ]
+    record = {"command": "c", "environment": ENVIRONMENT, "runs": runs}
+    (tmp_path / "text_quickstart.json").write_text(json.dumps(record))
+    text = readme_text_tables.quickstart(tmp_path, markdown, spread, origin)
+    assert "| `uniform` | 2 | 85.0 ± 7.1 | 0.250 ± 0.000 |\n" in text
+    assert "| `x` | 1 | 100.0 | 0.250 |\n" in text
