@@ -119,7 +119,8 @@ def test_choosing_with_all_settings(run, capsys):
     views = views_by_setting(capsys)
     assert len(views) == 7
     assert views["mean"] == 6
-    assert views["mean"] > views["lambda_p 3"] > views["lambda_p 1"]
+    # A larger lambda_p is more even; the table has two digits.
+    assert views["mean"] >= views["lambda_p 3"] >= views["lambda_p 1"]
     assert views["lambda_p 1"] > views["lambda_p 0.3"] > views["hardest"] >= 1
 
 
