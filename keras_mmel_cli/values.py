@@ -14,7 +14,7 @@ def positive(text):
 def count(text):
     if not re.fullmatch("[0-9]+", text):
         raise argparse.ArgumentTypeError(
-            f"must be a whole number. Received: {text!r}"
+            f"must be a whole number, not negative. Received: {text!r}"
         )
     return int(text)
 

@@ -30,7 +30,8 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
 
     Raises:
         FileNotFoundError: if the directory does not exist, and no keras-hub
-            preset has that name.
+            preset has that name, or a repository cannot be downloaded.
+        TypeError: if `preset` is neither a string nor a path.
         ImportError: if the library that downloads is not installed.
 
     Example:
@@ -41,15 +42,13 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
     directory = presets.find("bert_tiny_en_uncased")
     ```
     """
+    if not isinstance(preset, str | os.PathLike):
+        raise TypeError(
+            f"`preset` must be a string or a path. Received: preset={preset!r}"
+        )
     name = os.fspath(preset)
     if name.startswith("hf://"):
-        hub = extras.need("huggingface_hub", "text")
-        repository, _, revision = name.removeprefix("hf://").partition("@")
-        return pathlib.Path(
-            hub.snapshot_download(
-                repository, revision=revision or None, allow_patterns=_WANTED
-            )
-        )
+        return _from_hugging_face(name)
     if name.startswith("kaggle://"):
         return _from_kaggle(name)
     directory = pathlib.Path(name)
@@ -112,6 +111,23 @@ def read_config(directory: pathlib.Path) -> dict:
         raise ValueError(
             f"config.json must be readable. Received: {str(path)!r}: {error}"
         ) from error
+
+
+def _from_hugging_face(name):
+    hub = extras.need("huggingface_hub", "text")
+    repository, _, revision = name.removeprefix("hf://").partition("@")
+    try:
+        directory = hub.snapshot_download(
+            repository, revision=revision or None, allow_patterns=_WANTED
+        )
+    except (OSError, ValueError) as error:
+        # Its own errors say neither the argument nor what else would do.
+        raise FileNotFoundError(
+            "`preset` must be a repository that can be downloaded, or is in "
+            "the cache of huggingface_hub; a local directory will do as well. "
+            f"Received: preset={name!r} ({type(error).__name__})"
+        ) from error
+    return pathlib.Path(directory)
 
 
 def _from_kaggle(handle):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 from keras_mmel.data.epochs import EpochCounter
@@ -100,8 +101,12 @@ def make_batches(
 
 
 def _padded(table):
-    """Lengths of the rows up to the next step, int64."""
-    return -(-table.lengths // LENGTH_STEP) * LENGTH_STEP
+    """Lengths of the rows up to the next step, int64.
+
+    Never more than the longest row: a model may have no further positions.
+    """
+    padded = -(-table.lengths // LENGTH_STEP) * LENGTH_STEP
+    return np.minimum(padded, table.lengths.max())
 
 
 def _gatherer(table):

@@ -15,6 +15,8 @@ from keras_mmel.text.tokenizer import Tokenizer
 
 # Records encoded at a time: what bounds the memory that their texts take.
 _CHUNK = 1024
+# [CLS], a token, [SEP].
+MIN_LENGTH = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +84,11 @@ def make_table(
         ValueError: if there is no record, ids are wanted that are not there,
             or two teachers' predictions differ in their length.
     """
+    if max_length < MIN_LENGTH:
+        raise ValueError(
+            f"`max_length` must be at least {MIN_LENGTH}, a token between the "
+            f"two special ones. Received: max_length={max_length}"
+        )
     tokens, lengths, borders = array.array("i"), [], []
     counts, labels, teachers, example_ids = [], [], [], []
     for chunk in _chunks(records):

@@ -7,6 +7,10 @@ import keras
 
 from keras_mmel.text.tokenizer import Tokenizer
 
+# Rows of embeddings that may be without a piece: sizes are rounded up to
+# multiples of 128 at the most.
+MOST_PADDING = 255
+
 
 class WithTokenizer:
     """Gives a `keras_hub.models.Task` a tokenizer and a config.
@@ -63,13 +67,22 @@ class WithTokenizer:
 def check_vocabulary(
     tokenizer: Tokenizer, vocab_size: int, directory: object
 ) -> None:
-    """Refuse a tokenizer with more pieces than the model has embeddings.
+    """Refuse a tokenizer that is not that of the model, by its size.
 
-    The other way round is common: rows are added up to a multiple of 8.
+    A few rows of embeddings more than pieces are common: they are added up to
+    a multiple of 8, 64 or 128.
 
     Raises:
-        ValueError: if the tokenizer has ids that the model does not know.
+        ValueError: if the tokenizer has ids that the model does not know, or
+            the model many rows that the tokenizer does not.
     """
+    if len(tokenizer.vocabulary) + MOST_PADDING < vocab_size:
+        raise ValueError(
+            "The tokenizer must be that of the model: at most "
+            f"{MOST_PADDING} embeddings are without a piece. Received: "
+            f"vocab_size={vocab_size}, {len(tokenizer.vocabulary)} pieces in "
+            f"{str(directory)!r}"
+        )
     if len(tokenizer.vocabulary) > vocab_size:
         raise ValueError(
             "`vocab_size` of config.json must be at least the number of the "

@@ -290,6 +290,7 @@ class TestModel:
 
 
 class TestRivals:
+    @pytest.mark.slow
     def test_a_record_for_each(self, tmp_path):
         found = run(tmp_path, "--method", "rivals", "--epochs", "1")
         assert {method for method, _ in found} == set(cifar.RIVALS)

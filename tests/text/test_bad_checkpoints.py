@@ -70,6 +70,37 @@ def test_wrong_vocabulary_size(directory, load, vocab_size, message):
         load(directory, *more)
 
 
+@pytest.mark.parametrize(("rows", "fits"), [(255, True), (256, False)])
+def test_embeddings_without_a_piece(tmp_path, rows, fits):
+    size = len(tiny.VOCABULARY) + rows
+    directory = tiny.make_checkpoint(tmp_path / "bert", vocab_size=size)
+    if fits:
+        model = load_masked_lm(directory)
+        assert model.backbone.vocabulary_size == size
+        return
+    message = f"must be that of the model.*vocab_size={size}, 233 pieces"
+    with pytest.raises(ValueError, match=message):
+        load_masked_lm(directory)
+
+
+@pytest.mark.parametrize("preset", [None, 3])
+def test_no_preset(preset):
+    with pytest.raises(TypeError, match=rf"`preset` must.*preset={preset}"):
+        load_masked_lm(preset)
+
+
+def test_a_repository_that_cannot_be_downloaded(monkeypatch):
+    hub = pytest.importorskip("huggingface_hub")
+
+    def fail(*_, **__):
+        raise hub.errors.LocalEntryNotFoundError("no network")
+
+    monkeypatch.setattr(hub, "snapshot_download", fail)
+    message = "`preset` must be a repository.*'hf://nobody/none'"
+    with pytest.raises(FileNotFoundError, match=message):
+        load_masked_lm("hf://nobody/none")
+
+
 @pytest.mark.parametrize("kept", [0, 4, 100, 0.5, -1])
 @pytest.mark.parametrize("shards", [1, 2])
 def test_truncated_weights(tmp_path, kept, shards):

@@ -102,6 +102,16 @@ class TestGroups:
             # Padded to the next multiple of 4, not further.
             assert x["views"]["token_ids"].shape[-1] == -(-longest // 4) * 4
 
+    def test_never_wider_than_max_length(self, directory, tokenizer):
+        """A model may have no position for the padding beyond."""
+        dataset = read_augmented(
+            directory, tokenizer=tokenizer, max_length=6, batch_size=9
+        )
+        widths = {
+            x["views"]["token_ids"].shape[-1] for x, _ in passes(dataset)[0]
+        }
+        assert max(widths) == 6
+
     def test_a_mask_where_groups_are_small(self, directory):
         dataset = read_augmented(directory, num_views=7, batch_size=9)
         for x, _ in passes(dataset)[0]:
@@ -138,7 +148,7 @@ class TestGroups:
             )[0]
             return sum(x["views"]["token_ids"].size for x, _ in batches)
 
-        assert tokens(9) < 0.9 * tokens(1)
+        assert tokens(9) < 0.95 * tokens(1)
 
     def test_another_tokenizer_encodes_the_texts(
         self, directory, records, tmp_path

@@ -53,6 +53,13 @@ def test_rows_are_what_the_tokenizer_gives(tokenizer, pairs, stored):
     assert len(table) == 40
 
 
+def test_rows_without_a_word(tokenizer):
+    records = made_records.make_records(4, tokenizer)
+    message = "`max_length` must be at least 3.*max_length=2"
+    with pytest.raises(ValueError, match=message):
+        make_table(records, tokenizer, max_length=2)
+
+
 words = st.lists(st.sampled_from(tiny.WORDS), max_size=14).map(" ".join)
 
 

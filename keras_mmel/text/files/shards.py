@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import pathlib
+import re
 import shutil
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -93,7 +94,9 @@ def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
                 yield record
     except tf.errors.DataLossError as error:
         # Records come in batches: the damaged one is among the next.
-        raise _damaged(path, f"behind record {read}, {error.message}") from None
+        place = re.search(r"corrupted record at \d+", error.message)
+        what = place[0] if place else "a record is cut off"
+        raise _damaged(path, f"behind record {read}, {what}") from None
     except tf.errors.NotFoundError:
         raise FileNotFoundError(
             errno.ENOENT, "There is no such shard", str(path)
