@@ -165,7 +165,7 @@ def test_readme_text_runs(tmp_path, monkeypatch):
     section = README.partition("\n## Text\n")[2].partition("\n## ")[0]
     preset = "hf://google-bert/bert-base-uncased"
     assert section.count(preset) == 2
-    bert = tiny.make_checkpoint(tmp_path / "bert")
+    bert = tiny.make_checkpoint(tmp_path / "bert", max_position_embeddings=128)
     monkeypatch.chdir(tmp_path)
     rows = [
         f"the movie was very {w},{i}" for i, w in enumerate(("bad", "good"))

@@ -162,6 +162,7 @@ def test_counter_follows_keras_through_passes_that_stop_early():
     assert len(np.unique(np.round(result, 1))) == EPOCHS
 
 
+@pytest.mark.slow
 @pytest.mark.own_process
 def test_counter_is_exact_for_a_tiny_dataset_on_replicas(strategy):
     # Replicas read so far ahead that they finish passes nobody asked for.

@@ -10,7 +10,10 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 # ResNet-34 differs from ResNet-18 in the numbers of blocks only.
-BUILDERS = [models.resnet18, models.resnet50]
+BUILDERS = [
+    models.resnet18,
+    pytest.param(models.resnet50, marks=pytest.mark.slow),
+]
 
 
 def count(weights):

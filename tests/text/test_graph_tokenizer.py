@@ -143,6 +143,7 @@ def test_any_sentences(uncased, texts):
     uncased.check(texts)
 
 
+@pytest.mark.slow
 @LIGHT
 @hypothesis.given(texts=st.lists(TEXTS, min_size=1, max_size=8))
 def test_any_sentences_with_a_cased_tokenizer(cased, texts):
