@@ -1,5 +1,6 @@
 """What all importers share: an index of a file's groups, read on demand."""
 
+import abc
 import collections.abc
 import hashlib
 
@@ -10,7 +11,7 @@ from keras_mmel.text.files.importers.records import Row
 from keras_mmel.text.files.importers.records import offsets
 
 
-class GroupFile:
+class GroupFile(abc.ABC):
     """A checked file of groups; keeps places, not texts, in memory.
 
     A subclass finds the rows of each group in `_index` and makes a group of
@@ -95,11 +96,13 @@ class GroupFile:
         self._places[-1].append(place)
         return len(self.ids) - 1
 
+    @abc.abstractmethod
     def _index(self, problems: Problems) -> None:
-        raise NotImplementedError
+        """Find the groups of the file: call `_start` for each."""
 
+    @abc.abstractmethod
     def _group(self, example_id: str, rows: list[Row]) -> Group:
-        raise NotImplementedError
+        """Make a group of the rows that belong to it."""
 
 
 def check_columns(table, columns, problems: Problems) -> None:
