@@ -41,8 +41,6 @@ results/cifar: --table prints them.
 """
 
 import argparse
-import hashlib
-import json
 import pathlib
 import statistics
 import sys
@@ -55,15 +53,12 @@ import tensorflow as tf
 import keras_mmel
 from examples import cifar_data
 from examples import cifar_model
+from examples import cifar_settings
 from examples import image_scores
 from examples import records
+from examples.cifar_settings import run_name
+from examples.cifar_settings import run_settings
 from examples.progress import Progress
-
-METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
-RIVALS = ("maxup", "tilted", "consistency")
-# Whose result depends on it.
-WITH_LAMBDA_P = ("mmel-h", "mmel-s", "tilted")
-
 
 # Arguments and settings
 
@@ -75,33 +70,8 @@ def parse_arguments(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--dataset", choices=cifar_data.CLASSES, default="cifar10")
-    add("--data_dir", help="TFDS folder that has the data; else download")
-    add(
-        "--method",
-        nargs="+",
-        choices=(*METHODS, *RIVALS, "all", "rivals"),
-        default=["mmel-h"],
-        help="all: the five of the paper; rivals: the other three",
-    )
-    add("--depth", type=int, default=20, help="6n + 2")
-    add("--seeds", nargs="+", type=int, default=[0])
-    add("--epochs", type=int, default=200, help="da-long: times num_views")
-    add("--batch_size", type=int, default=128, help="images, not views")
-    add("--num_views", type=int, default=10, help="the original included")
-    add("--lambda_p", type=float, default=1.0)
-    add("--lambda_t", type=float, default=1.0)
-    add("--learning_rate", type=float, default=0.1)
-    add("--weight_decay", type=float, default=5e-4)
-    add("--limit", type=int, help="class-balanced number of training images")
-    add("--test_limit", type=int, help="the same for test images")
-    add("--eval_every", type=int, default=1, help="epochs between tests")
+    cifar_settings.add_arguments(parser)
     add("--replicas", type=int, default=1, help="GPUs, else parts of the CPU")
-    add(
-        "--mixed_precision",
-        choices=("mixed_float16", "mixed_bfloat16"),
-        help="float32 throughout where it is left out",
-    )
     add("--threads", type=int, help="CPU threads; one per core by default")
     add("--out", default="results/cifar", help="folder of the records")
     add("--work_dir", default="runs/cifar", help="folder of the checkpoints")
@@ -112,41 +82,8 @@ def parse_arguments(argv=None):
             parser.error(f"--{name} must be at least 1")
     if args.batch_size % args.replicas:
         parser.error("--batch_size must be a multiple of --replicas")
-    args.methods = tuple(
-        dict.fromkeys(
-            method
-            for word in args.method
-            for method in {"all": METHODS, "rivals": RIVALS}.get(word, (word,))
-        )
-    )
+    args.methods = cifar_settings.methods(args.method)
     return args
-
-
-def run_settings(args, method, seed):
-    """Everything that the result of one run depends on."""
-    views = args.num_views if method not in ("da", "da-long") else 1
-    stretch = args.num_views if method == "da-long" else 1
-    return {
-        "dataset": args.dataset,
-        "method": method,
-        "seed": seed,
-        "depth": args.depth,
-        "epochs": args.epochs * stretch,
-        "batch_size": args.batch_size,
-        "num_views": views,
-        "lambda_p": args.lambda_p if method in WITH_LAMBDA_P else None,
-        "lambda_t": args.lambda_t if method == "mmel-s" else None,
-        "learning_rate": args.learning_rate,
-        "momentum": cifar_model.MOMENTUM,
-        "weight_decay": args.weight_decay,
-        "drops": list(cifar_model.DROPS),
-        "drop_factor": cifar_model.DROP_FACTOR,
-        "limit": args.limit,
-        "test_limit": args.test_limit,
-        "eval_every": args.eval_every * stretch,
-        "replicas": args.replicas,
-        "mixed_precision": args.mixed_precision,
-    }
 
 
 def record_path(argv):
@@ -182,16 +119,6 @@ def measure(kind):
         model.train_on_batch(*batch)
         steps += 1
     return 64 * steps / (time.perf_counter() - start)
-
-
-def run_name(settings):
-    """A name for the files of a run, another one for other settings."""
-    text = json.dumps(settings, sort_keys=True).encode()
-    digest = hashlib.sha256(text).hexdigest()[:8]
-    return (
-        "{dataset}-resnet{depth}-{method}-seed{seed}-".format(**settings)
-        + digest
-    )
 
 
 # Data

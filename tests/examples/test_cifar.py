@@ -8,6 +8,7 @@ import pytest
 from examples import cifar
 from examples import cifar_data
 from examples import cifar_model
+from examples import cifar_settings
 from examples import records
 from examples.progress import Progress
 
@@ -50,7 +51,7 @@ def every_method(tmp_path_factory):
 class TestEveryMethod:
     def test_a_record_for_each(self, every_method):
         folder, found = every_method
-        assert {method for method, _ in found} == set(cifar.METHODS)
+        assert {method for method, _ in found} == set(cifar_settings.METHODS)
         for record in found.values():
             assert np.isfinite(record["scores"]["nll"])
             assert 0 <= record["scores"]["accuracy"] <= 1
@@ -102,7 +103,7 @@ class TestEveryMethod:
         folder, found = every_method
         cifar.main(["--table", "--out", str(folder / "out")], load=None)
         lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == 1 + len(cifar.METHODS)
+        assert len(lines) == 1 + len(cifar_settings.METHODS)
         accuracy = 100 * found["mmel-h", 0]["scores"]["accuracy"]
         (line,) = [line for line in lines if "mmel-h" in line]
         assert f" {accuracy:.2f} +- 0.00" in line
@@ -293,7 +294,7 @@ class TestRivals:
     @pytest.mark.slow
     def test_a_record_for_each(self, tmp_path):
         found = run(tmp_path, "--method", "rivals", "--epochs", "1")
-        assert {method for method, _ in found} == set(cifar.RIVALS)
+        assert {method for method, _ in found} == set(cifar_settings.RIVALS)
         views = {m: r["settings"]["num_views"] for (m, _), r in found.items()}
         assert set(views.values()) == {2}
         effective = {
