@@ -71,6 +71,7 @@ def parse_arguments(argv=None):
     )
     add = parser.add_argument
     cifar_settings.add_arguments(parser)
+    add("--data_dir", help="TFDS folder that has the data; else download")
     add("--replicas", type=int, default=1, help="GPUs, else parts of the CPU")
     add("--threads", type=int, help="CPU threads; one per core by default")
     add("--out", default="results/cifar", help="folder of the records")
