@@ -42,7 +42,6 @@ results/cifar: --table prints them.
 
 import argparse
 import pathlib
-import statistics
 import sys
 import time
 
@@ -54,6 +53,7 @@ import keras_mmel
 from examples import cifar_data
 from examples import cifar_model
 from examples import cifar_settings
+from examples import cifar_table
 from examples import image_scores
 from examples import records
 from examples.cifar_settings import run_name
@@ -72,18 +72,14 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     cifar_settings.add_arguments(parser)
     add("--data_dir", help="TFDS folder that has the data; else download")
+    add("--eval_every", type=int, default=1, help="epochs between tests")
     add("--replicas", type=int, default=1, help="GPUs, else parts of the CPU")
     add("--threads", type=int, help="CPU threads; one per core by default")
     add("--out", default="results/cifar", help="folder of the records")
     add("--work_dir", default="runs/cifar", help="folder of the checkpoints")
     add("--table", action="store_true", help="print the records, run nothing")
     args = parser.parse_args(argv)
-    for name in ("epochs", "batch_size", "num_views", "eval_every", "replicas"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if args.batch_size % args.replicas:
-        parser.error("--batch_size must be a multiple of --replicas")
-    args.methods = cifar_settings.methods(args.method)
+    cifar_settings.check_arguments(parser, args)
     return args
 
 
@@ -212,40 +208,11 @@ def set_up_devices(replicas, threads):
     )
 
 
-def print_table(folder):
-    """One line for each setting, over its seeds."""
-    runs = {}
-    for record in records.read_records(folder):
-        settings = {k: v for k, v in record["settings"].items() if k != "seed"}
-        key = run_name({**settings, "seed": ""})
-        runs.setdefault(key, (settings, []))[1].append(record)
-    print(
-        "data      depth method   views epochs images  seeds  "
-        "accuracy        nll    hours  views/s"
-    )
-    for settings, found in runs.values():
-        means = {
-            name: statistics.mean(record["scores"][name] for record in found)
-            for name in ("accuracy", "nll", "views_per_second")
-        }
-        accuracies = [100 * record["scores"]["accuracy"] for record in found]
-        spread = statistics.stdev(accuracies) if len(found) > 1 else 0.0
-        hours = statistics.mean(record["hours"] for record in found)
-        print(
-            f"{settings['dataset']:9} {settings['depth']:5} "
-            f"{settings['method']:8} {settings['num_views']:5} "
-            f"{settings['epochs']:6} {settings['limit'] or 'all':>6} "
-            f"{len(found):6} {100 * means['accuracy']:6.2f} +- {spread:4.2f} "
-            f"{means['nll']:8.4f} {hours:8.3f} "
-            f"{means['views_per_second']:8.0f}"
-        )
-
-
 def main(argv=None, load=cifar_data.load_tfds):
     args = parse_arguments(argv)
     out, work_dir = pathlib.Path(args.out), pathlib.Path(args.work_dir)
     if args.table:
-        print_table(out)
+        cifar_table.print_table(out)
         return
     strategy = set_up_devices(args.replicas, args.threads)
     train_set, test_set = load(args.dataset, args.data_dir)
@@ -285,7 +252,7 @@ def main(argv=None, load=cifar_data.load_tfds):
             f"{scores['views_per_second']:.0f} views/s",
             flush=True,
         )
-    print_table(out)
+    cifar_table.print_table(out)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,16 @@ DROP_FACTOR = 0.2
 MOMENTUM = 0.9
 
 
-def build_model(settings: dict, steps_per_epoch: int) -> keras.Model:
-    """The model to train by `settings`, wrapped as its method asks."""
+def build_model(
+    settings: dict,
+    steps_per_epoch: int,
+    learning_rate: "float | None" = None,
+) -> keras.Model:
+    """The model to train by `settings`, wrapped as its method asks.
+
+    `learning_rate` takes the place of the schedule, for a training loop that
+    sets the rate of every step itself.
+    """
     dataset = settings["dataset"]
     inputs = keras.Input((32, 32, 3), dtype="uint8", name="images")
     # Inside the model, so that views stay uint8 and the saved model takes
@@ -32,16 +40,16 @@ def build_model(settings: dict, steps_per_epoch: int) -> keras.Model:
         weight_decay=settings["weight_decay"],
     )(x)
     model = wrap(keras.Model(inputs, outputs), settings)
-    compile_model(model, settings, steps_per_epoch)
+    if learning_rate is None:
+        learning_rate = schedule(settings, steps_per_epoch)
+    compile_model(model, settings, learning_rate)
     return model
 
 
-def compile_model(model: keras.Model, settings: dict, steps_per_epoch: int):
-    """Compile as section 4.1 of the paper: SGD with momentum, steps down."""
+def compile_model(model: keras.Model, settings: dict, learning_rate) -> None:
+    """Compile as section 4.1 of the paper: SGD with momentum."""
     model.compile(
-        keras.optimizers.SGD(
-            _schedule(settings, steps_per_epoch), momentum=settings["momentum"]
-        ),
+        keras.optimizers.SGD(learning_rate, momentum=settings["momentum"]),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=[
             keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
@@ -73,7 +81,10 @@ def wrap(model: keras.Model, settings: dict) -> keras.Model:
     return keras_mmel.MMELModel(model, objective)
 
 
-def _schedule(settings, steps_per_epoch):
+def schedule(
+    settings: dict, steps_per_epoch: int
+) -> keras.optimizers.schedules.LearningRateSchedule:
+    """The rate of each step: down at parts of the run (section 4.1)."""
     steps = settings["epochs"] * steps_per_epoch
     return keras.optimizers.schedules.PiecewiseConstantDecay(
         # Keras drops the rate after the step of this number.

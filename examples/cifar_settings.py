@@ -36,12 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--weight_decay", type=float, default=5e-4)
     add("--limit", type=int, help="class-balanced number of training images")
     add("--test_limit", type=int, help="the same for test images")
-    add("--eval_every", type=int, default=1, help="epochs between tests")
     add(
         "--mixed_precision",
         choices=("mixed_float16", "mixed_bfloat16"),
         help="float32 throughout where it is left out",
     )
+
+
+def check_arguments(
+    parser: argparse.ArgumentParser, args: argparse.Namespace
+) -> None:
+    """Refuse what cannot be, and name the methods in `args.methods`."""
+    for name in ("epochs", "batch_size", "num_views", "eval_every", "replicas"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name} must be at least 1")
+    if args.batch_size % args.replicas:
+        parser.error("--batch_size must be a multiple of --replicas")
+    args.methods = methods(args.method)
 
 
 def methods(words: Iterable[str]) -> tuple[str, ...]:

@@ -228,7 +228,9 @@ def build_model(settings, num_classes, steps_per_epoch):
         weight_decay=settings["weight_decay"],
     )(x)
     model = cifar_model.wrap(keras.Model(inputs, outputs), settings)
-    cifar_model.compile_model(model, settings, steps_per_epoch)
+    cifar_model.compile_model(
+        model, settings, cifar_model.schedule(settings, steps_per_epoch)
+    )
     return model
 
 
