@@ -22,6 +22,18 @@ def check_count(name: str, value, minimum: int | None) -> int:
     return count
 
 
+def check_pool(pool, fixed: bool, drawn: int) -> int | None:
+    """Return how many augmented views an example has in all, if so many."""
+    if fixed and pool is not None:
+        raise ValueError(
+            "`pool` must be left out where `fixed` is True, which has a pool "
+            f"of as many views as a group takes. Received: pool={pool}"
+        )
+    if fixed:
+        return drawn
+    return None if pool is None else check_count("pool", pool, drawn)
+
+
 def check_augment(augment) -> None:
     """Raise unless `augment` can be called with images and seeds."""
     if isinstance(augment, keras.Layer) or not callable(augment):

@@ -20,6 +20,7 @@ def make_groups(
     num_views: int,
     seed: int,
     augment_original: bool = False,
+    pool: int | None = None,
 ):
     """Return the views of a batch of examples, view 0 first.
 
@@ -31,6 +32,8 @@ def make_groups(
         num_views: size of a group.
         seed: the seed of the run.
         augment_original: whether view 0 is augmented as well.
+        pool: how many augmented views an example has in all, those of epoch
+            0, of which each epoch draws; None makes new ones.
 
     Returns:
         Nest of (batch, num_views, ...).
@@ -38,9 +41,13 @@ def make_groups(
     first = 0 if augment_original else 1
     if num_views == first:
         return tf.nest.map_structure(lambda t: t[:, None], x)
-    seeds = seeds_lib.view_seeds(
-        seed, epoch, example_ids, tf.range(first, num_views)
-    )
+    view_ids = tf.range(first, num_views)
+    if pool is not None:
+        view_ids = first + seeds_lib.drawn_from(
+            pool, num_views - first, seed, epoch, example_ids
+        )
+        epoch = 0
+    seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
     views = augment(x, seeds)
     checks.check_views(x, views, num_views - first)
 
@@ -64,6 +71,7 @@ def group_views(
     seed: int,
     augment_original: bool = False,
     fixed: bool = False,
+    pool: int | None = None,
     initial_epoch: int = 0,
     epoch_counter: EpochCounter | None = None,
     shuffle: bool = True,
@@ -100,6 +108,10 @@ def group_views(
         augment_original: whether view 0 is augmented as well.
         fixed: whether every epoch repeats the same views (the paper's
             algorithm 1, line 1), in a new order.
+        pool: how many augmented views an example has in all, made once from
+            the seed; every epoch draws those of its group from them, none
+            twice. None makes new views in every epoch. With as many as a
+            group takes it is `fixed`.
         initial_epoch: epoch of the first pass, for a run that is continued.
         epoch_counter: the counter to use, in place of `initial_epoch`; give
             it to `fit` as a callback too.
@@ -139,6 +151,8 @@ def group_views(
     num_views = checks.check_count("num_views", num_views, 1)
     batch_size = checks.check_count("batch_size", batch_size, 1)
     initial_epoch = checks.check_count("initial_epoch", initial_epoch, 0)
+    drawn = num_views - (not augment_original)
+    pool = checks.check_pool(pool, fixed, drawn)
     checks.check_elements(dataset)
     num_batches = checks.count_batches(dataset, batch_size, drop_remainder)
     buffer = _buffer_size(dataset, shuffle_buffer) if shuffle else None
@@ -163,11 +177,12 @@ def group_views(
         views = make_groups(
             x,
             example_ids,
-            0 if fixed else epoch,
+            epoch,
             augment=augment,
             num_views=num_views,
             seed=seed,
             augment_original=augment_original,
+            pool=pool,
         )
         if postprocess is not None:
             views = postprocess(views)

@@ -15,6 +15,8 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 # Parts of the key that keep draws for different purposes apart.
 VIEWS = 1
 SHUFFLE = 2
+# 3 and 4 are those of `keras_mmel.text.view_choice`.
+POOL = 5
 
 
 def _uint64(value) -> tf.Tensor:
@@ -56,19 +58,52 @@ def view_seeds(seed: int, epoch, example_ids, view_ids) -> tf.Tensor:
         seed: the seed of the run.
         epoch: scalar.
         example_ids: (batch,), the position of each example in the dataset.
-        view_ids: (views,), the position of each view in its group.
+        view_ids: (views,), the position of each view in its group, or
+            (batch, views) where every example has its own.
 
     Returns:
         (batch, views, 2) int32.
     """
-    keys = fold(
-        seed,
-        VIEWS,
-        epoch,
-        tf.expand_dims(example_ids, 1),
-        tf.expand_dims(view_ids, 0),
-    )
+    # (views,) broadcasts to (batch, views).
+    keys = fold(seed, VIEWS, epoch, tf.expand_dims(example_ids, 1), view_ids)
     return tf.bitcast(keys, tf.int32)
+
+
+def drawn_from(
+    pool: int, count: int, seed: int, epoch, example_ids
+) -> tf.Tensor:
+    """Draw `count` of `pool` places for each example, none of them twice.
+
+    Args:
+        pool: how many places there are.
+        count: how many are drawn, at most `pool`.
+        seed: the seed of the run.
+        epoch: scalar.
+        example_ids: (batch,), the position of each example in the dataset.
+
+    Returns:
+        (batch, count) int32 from 0 to `pool` - 1, in ascending order.
+    """
+    places = tf.range(pool, dtype=tf.int64)
+    order = ranks(seed, POOL, epoch, tf.expand_dims(example_ids, 1), places)
+    drawn = tf.argsort(order, axis=1, stable=True)[:, :count]
+    return tf.sort(drawn, axis=1)
+
+
+def ranks(key, *parts) -> tf.Tensor:
+    """Random numbers to sort by, as `fold` makes them.
+
+    Args:
+        key: an int or an integer tensor.
+        *parts: ints or integer tensors.
+
+    Returns:
+        int64 tensor of the broadcast shape, none negative and none the
+        largest int64, which is left for what comes last.
+    """
+    return tf.cast(
+        tf.bitwise.right_shift(fold(key, *parts), _uint64(2)), tf.int64
+    )
 
 
 def draw(seeds: tf.Tensor, bound: int, stream: int = 0) -> tf.Tensor:

@@ -32,7 +32,7 @@ def choose_groups(first, views, keys, num_views: int, seed: int, epoch):
     largest = tf.reduce_max(pool)
     places = tf.range(largest)
     there = places < pool[:, None]
-    ranks = _ranks(
+    ranks = seeds.ranks(
         seed, seeds.VIEWS, epoch, keys[:, None], tf.cast(places, tf.int64)
     )
     ranks = tf.where(there, ranks, tf.int64.max)
@@ -68,7 +68,7 @@ def choose_one(first, views, keys, num_views: int, seed: int, epoch):
     cycle, turn = epoch // num_views, epoch % num_views
     rows, real = choose_groups(first, views, keys, num_views, seed, cycle)
     places = tf.range(num_views, dtype=tf.int64)
-    ranks = _ranks(seed, _TURNS, cycle, keys[:, None], places)
+    ranks = seeds.ranks(seed, _TURNS, cycle, keys[:, None], places)
     ranks = tf.where(real, ranks, tf.int64.max)
     order = tf.argsort(ranks, axis=1, stable=True)
     # A small group begins anew within the cycle.
@@ -97,7 +97,9 @@ def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
         the order in which the batches are shown (batches,), a last one that is
         not full included.
     """
-    shuffled = tf.argsort(_ranks(seed, seeds.SHUFFLE, epoch, keys), stable=True)
+    shuffled = tf.argsort(
+        seeds.ranks(seed, seeds.SHUFFLE, epoch, keys), stable=True
+    )
     count = tf.size(shuffled)
     if window > 1:
         windows = tf.range(count) // (batch_size * window)
@@ -108,13 +110,5 @@ def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
             tf.argsort(tf.cast(windows, tf.int64) * wide + length, stable=True),
         )
     batches = tf.range(-(-count // batch_size), dtype=tf.int64)
-    ranks = _ranks(seed, seeds.SHUFFLE, epoch, _BATCHES, batches)
+    ranks = seeds.ranks(seed, seeds.SHUFFLE, epoch, _BATCHES, batches)
     return shuffled, tf.argsort(ranks, stable=True)
-
-
-def _ranks(*parts):
-    """Random numbers that are compared, int64 and below the largest one."""
-    hashed = tf.bitwise.right_shift(
-        seeds.fold(*parts), tf.constant(2, "uint64")
-    )
-    return tf.cast(hashed, tf.int64)

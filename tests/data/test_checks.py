@@ -35,6 +35,9 @@ def group(source=None, augment=None, num_views=3, batch_size=2, **options):
         ({"seed": "a"}, TypeError, "`seed` must be an integer"),
         ({"initial_epoch": -1}, ValueError, "`initial_epoch` must be at"),
         ({"shuffle_buffer": 0}, ValueError, "`shuffle_buffer` must be at"),
+        ({"pool": 1}, ValueError, "`pool` must be at least 2"),
+        ({"pool": 2.0}, TypeError, "`pool` must be an integer"),
+        ({"pool": 2, "fixed": True}, ValueError, "`pool` must be left out"),
     ],
 )
 def test_counts(options, error, message):

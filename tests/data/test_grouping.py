@@ -127,6 +127,56 @@ def test_fixed_repeats_views_in_a_new_order():
     assert same(first, read(groups())[0])
 
 
+def test_a_pool_of_as_many_as_a_group_takes_is_fixed():
+    for options in ({}, {"augment_original": True}):
+        pooled = groups(pool=4 - (not options), **options)
+        fixed = groups(fixed=True, **options)
+        for _ in range(2):
+            assert same(read(pooled)[0], read(fixed)[0])
+
+
+@pytest.mark.parametrize("augment_original", [False, True])
+def test_a_pool_is_made_once_and_drawn_from(augment_original):
+    first = 0 if augment_original else 1
+    pool, _ = read(
+        groups(num_views=6, fixed=True, augment_original=augment_original)
+    )
+    dataset = groups(
+        num_views=3, pool=6 - first, augment_original=augment_original
+    )
+    drawn = {label: [] for label in LABELS}
+    for _ in range(8):
+        epoch, _ = read(dataset)
+        for label, views in epoch.items():
+            # As bytes: where two of the pool are equal, either will do.
+            names = [view.tobytes() for view in pool[label]]
+            found = [names.index(view.tobytes()) for view in views]
+            assert found[:first] == [0] * first
+            drawn[label].append(tuple(found))
+    # Not all epochs of all examples alike.
+    assert np.mean([len(set(d)) for d in drawn.values()]) > 3
+    assert len({d[0] for d in drawn.values()}) > 3
+
+
+def test_a_pool_goes_on_at_the_epoch_where_a_run_stopped():
+    whole = groups(num_views=3, pool=9)
+    read(whole)
+    again = groups(num_views=3, pool=9, initial_epoch=1)
+    assert same(read(whole)[0], read(again)[0])
+
+
+def test_one_view_of_a_pool():
+    dataset = groups(num_views=1, pool=2, augment_original=True)
+    pool, _ = read(groups(num_views=2, fixed=True, augment_original=True))
+    seen = {label: set() for label in LABELS}
+    for _ in range(8):
+        for label, views in read(dataset)[0].items():
+            seen[label].add(views[0].tobytes())
+    for label in LABELS:
+        assert seen[label] <= {view.tobytes() for view in pool[label]}
+    assert sum(len(s) == 2 for s in seen.values()) > len(LABELS) / 2
+
+
 def test_augmented_original():
     dataset = groups(num_views=5, augment_original=True)
     by_label, _ = read(dataset)

@@ -51,6 +51,30 @@ def test_view_seeds_are_their_own_for_every_example_and_view():
         assert int(keys[i, j]) == expected
 
 
+def test_view_seeds_of_views_that_examples_have_of_their_own():
+    ids, views = [7, 0], np.array([[1, 4], [0, 2]])
+    result = seeds.view_seeds(11, 4, ids, views)
+    keys = tf.bitcast(result, tf.uint64).numpy()
+    for (i, j), view in np.ndenumerate(views):
+        expected = reference_fold(11, seeds.VIEWS, 4, ids[i], int(view))
+        assert int(keys[i, j]) == expected
+
+
+def test_what_is_drawn_from_a_pool():
+    ids = np.arange(20_000)
+    found = seeds.drawn_from(5, 2, 3, 6, ids).numpy()
+    for i in range(3):
+        hashes = [
+            reference_fold(3, seeds.POOL, 6, i, place) >> 2
+            for place in range(5)
+        ]
+        assert list(found[i]) == sorted(np.argsort(hashes)[:2])
+    # Each of the ten pairs as often as the others.
+    _, counts = np.unique(found @ [5, 1], return_counts=True)
+    assert len(counts) == 10
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
 def test_no_two_views_share_a_seed():
     keys = [
         tf.bitcast(seeds.view_seeds(s, e, range(500), range(10)), tf.uint64)
