@@ -33,6 +33,9 @@ Rivals at the cost of `uniform`, which is also called batch augmentation:
     consistency  the original's loss and the divergence of the predictions for
                  its views (AugMix's loss on our views)
 
+Where the paper is silent, --augment_original, --fixed_views and --soft_gradient
+choose otherwise than by default (docs/choices.md).
+
 Data come through TFDS: downloaded, or read from the --data_dir that has them.
 The same command continues a run that was interrupted, at the last whole epoch,
 and skips one that is finished. Every run (method and seed) leaves a record
@@ -43,7 +46,6 @@ results/cifar: --table prints them.
 import argparse
 import pathlib
 import sys
-import time
 
 import keras
 import numpy as np
@@ -54,8 +56,11 @@ from examples import cifar_data
 from examples import cifar_model
 from examples import cifar_settings
 from examples import cifar_table
+from examples import image_groups
 from examples import image_scores
+from examples import options
 from examples import records
+from examples import speed
 from examples.cifar_settings import run_name
 from examples.cifar_settings import run_settings
 from examples.progress import Progress
@@ -73,13 +78,13 @@ def parse_arguments(argv=None):
     cifar_settings.add_arguments(parser)
     add("--data_dir", help="TFDS folder that has the data; else download")
     add("--eval_every", type=int, default=1, help="epochs between tests")
-    add("--replicas", type=int, default=1, help="GPUs, else parts of the CPU")
-    add("--threads", type=int, help="CPU threads; one per core by default")
-    add("--out", default="results/cifar", help="folder of the records")
-    add("--work_dir", default="runs/cifar", help="folder of the checkpoints")
+    options.add_image_choices(parser)
+    options.add_replicas(parser)
+    options.add_places(parser, "cifar")
     add("--table", action="store_true", help="print the records, run nothing")
     args = parser.parse_args(argv)
     cifar_settings.check_arguments(parser, args)
+    options.check_image_choices(parser, args, args.methods)
     return args
 
 
@@ -109,13 +114,8 @@ def measure(kind):
     args = parse_arguments(["--depth", str(depth)])
     settings = run_settings(args, "da", 0)
     model = cifar_model.build_model(settings, steps_per_epoch=10)
-    batch = np.zeros((64, 32, 32, 3), "uint8"), np.zeros(64, int)
-    model.train_on_batch(*batch)
-    start, steps = time.perf_counter(), 0
-    while time.perf_counter() - start < 5 or steps < 2:
-        model.train_on_batch(*batch)
-        steps += 1
-    return 64 * steps / (time.perf_counter() - start)
+    images = np.zeros((64, 32, 32, 3), "uint8")
+    return speed.examples_per_second(model, images, np.zeros(64, int))
 
 
 # Data
@@ -123,22 +123,16 @@ def measure(kind):
 
 def training_data(settings, examples, initial_epoch, threads=None):
     """Groups of views, or single augmented views for the baselines."""
-    single = settings["num_views"] == 1
-    groups = keras_mmel.data.group_views(
+    groups = image_groups.training_data(
+        settings,
         tf.data.Dataset.from_tensor_slices(examples),
         keras_mmel.data.crop_and_flip(padding=4),
-        settings["num_views"],
-        settings["batch_size"],
-        seed=settings["seed"],
-        augment_original=single,
-        initial_epoch=initial_epoch,
+        initial_epoch,
     )
-    if single:
-        groups = groups.map(lambda x, y: (x["views"][:, 0], y))
     if threads:
-        options = tf.data.Options()
-        options.threading.private_threadpool_size = threads
-        groups = groups.with_options(options)
+        bounded = tf.data.Options()
+        bounded.threading.private_threadpool_size = threads
+        groups = groups.with_options(bounded)
     return groups
 
 
@@ -235,16 +229,7 @@ def main(argv=None, load=cifar_data.load_tfds):
         progress, scores = train(
             settings, train_set, test_set, work_dir, strategy, args.threads
         )
-        record = {
-            "command": command,
-            "method": method,
-            "seed": seed,
-            "settings": settings,
-            "environment": records.environment(),
-            "hours": progress.seconds / 3600,
-            "curves": progress.curves,
-            "scores": scores,
-        }
+        record = progress.record(command, settings, scores)
         records.write_record(path, record)
         progress.path.unlink()
         print(

@@ -70,7 +70,11 @@ def wrap(model: keras.Model, settings: dict) -> keras.Model:
     if method == "consistency":
         return rivals.Consistency(model)
     if method == "mmel-s":
-        objective = objectives.Soft(lambda_p, settings["lambda_t"])
+        objective = objectives.Soft(
+            lambda_p,
+            settings["lambda_t"],
+            stop_gradient=not settings.get("soft_gradient", False),
+        )
     else:
         objective = {
             "uniform": lambda: objectives.Uniform(),

@@ -1,12 +1,11 @@
 """What a run on CIFAR depends on: its options, settings and name."""
 
 import argparse
-import hashlib
-import json
 from collections.abc import Iterable
 
 from examples import cifar_data
 from examples import cifar_model
+from examples import options
 
 METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
 RIVALS = ("maxup", "tilted", "consistency")
@@ -30,28 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=int, default=200, help="da-long: times num_views")
     add("--batch_size", type=int, default=128, help="images, not views")
     add("--num_views", type=int, default=10, help="the original included")
-    add("--lambda_p", type=float, default=1.0)
-    add("--lambda_t", type=float, default=1.0)
-    add("--learning_rate", type=float, default=0.1)
-    add("--weight_decay", type=float, default=5e-4)
+    options.add_objective(parser)
+    options.add_image_training(parser)
     add("--limit", type=int, help="class-balanced number of training images")
     add("--test_limit", type=int, help="the same for test images")
-    add(
-        "--mixed_precision",
-        choices=("mixed_float16", "mixed_bfloat16"),
-        help="float32 throughout where it is left out",
-    )
 
 
 def check_arguments(
     parser: argparse.ArgumentParser, args: argparse.Namespace
 ) -> None:
     """Refuse what cannot be, and name the methods in `args.methods`."""
-    for name in ("epochs", "batch_size", "num_views", "eval_every", "replicas"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if args.batch_size % args.replicas:
-        parser.error("--batch_size must be a multiple of --replicas")
+    counts = ("epochs", "batch_size", "num_views", "eval_every", "replicas")
+    options.check_positive(parser, args, counts)
+    options.check_replicas(parser, args)
     args.methods = methods(args.method)
 
 
@@ -67,7 +57,7 @@ def run_settings(args: argparse.Namespace, method: str, seed: int) -> dict:
     """Everything that the result of one run depends on."""
     views = args.num_views if method not in ("da", "da-long") else 1
     stretch = args.num_views if method == "da-long" else 1
-    return {
+    settings = {
         "dataset": args.dataset,
         "method": method,
         "seed": seed,
@@ -88,13 +78,10 @@ def run_settings(args: argparse.Namespace, method: str, seed: int) -> dict:
         "replicas": args.replicas,
         "mixed_precision": args.mixed_precision,
     }
+    return settings | options.chosen(args, settings)
 
 
 def run_name(settings: dict) -> str:
     """A name for the files of a run, another one for other settings."""
-    text = json.dumps(settings, sort_keys=True).encode()
-    digest = hashlib.sha256(text).hexdigest()[:8]
-    return (
-        "{dataset}-resnet{depth}-{method}-seed{seed}-".format(**settings)
-        + digest
-    )
+    name = "{dataset}-resnet{depth}-{method}-seed{seed}".format(**settings)
+    return f"{name}-{options.digest(settings)}"

@@ -3,6 +3,7 @@
 import os
 import statistics
 
+from examples import options
 from examples import records
 from examples.cifar_settings import run_name
 
@@ -28,7 +29,7 @@ def print_table(folder: str | os.PathLike) -> None:
         hours = statistics.mean(record["hours"] for record in found)
         print(
             f"{settings['dataset']:9} {settings['depth']:5} "
-            f"{settings['method']:8} {settings['num_views']:5} "
+            f"{options.described(settings):8} {settings['num_views']:5} "
             f"{settings['epochs']:6} {settings['limit'] or 'all':>6} "
             f"{len(found):6} {100 * means['accuracy']:6.2f} +- {spread:4.2f} "
             f"{means['nll']:8.4f} {hours:8.3f} "

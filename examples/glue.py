@@ -33,6 +33,9 @@ Methods, as in section 4.2 of the paper:
 Labels of the augmented views: `teacher` (its predictions, as in table 3 of
 the paper) or `original` (those of the originals, as in table 4).
 
+An epoch shows all samples of a sentence, unless --num_augmented writes more
+than a group takes; then each epoch draws some of them.
+
 Hyperparameters are those of the paper's appendix B: AdamW at 3e-5 with linear
 decay to 0, no warm-up and no weight decay (with --weight_decay it is not
 applied to biases and layer norms, as in BERT), 32 examples a batch, 3 epochs
@@ -60,6 +63,7 @@ from examples import glue_scores
 from examples import glue_settings as naming
 from examples import glue_steps
 from examples import glue_work
+from examples import options
 from keras_mmel.text.glue import TASKS
 
 STEPS = ("teacher", "augment", "label", "train", "all", "table")
@@ -92,8 +96,13 @@ def parse_arguments(argv=None):
     add("--dropout", type=float, default=0.1)
     add("--max_length", type=int, default=128, help="tokens of an example")
     add("--num_views", type=int, default=5, help="the original included")
-    add("--lambda_p", type=float, default=1.0)
-    add("--lambda_t", type=float, default=1.0)
+    add(
+        "--num_augmented",
+        type=int,
+        help="samples of a text in all; those of a group by default",
+    )
+    options.add_objective(parser)
+    options.add_soft_gradient(parser)
     add("--mask_ratio", type=float, default=0.4)
     add("--search", choices=("greedy", "beam"), default="greedy")
     add("--unit", choices=("token", "word"), default="token")
@@ -106,16 +115,15 @@ def parse_arguments(argv=None):
     add("--eval_limit", type=int, help="the same for development sets")
     add("--report", choices=("best", "last"), default="last", help="epoch")
     add("--submissions", help="folder for the test sets' predictions")
-    add("--threads", type=int, help="CPU threads; one per core by default")
-    add("--out", default="results/glue", help="folder of the records")
-    add("--work_dir", default="runs/glue", help="folder of models and data")
+    options.add_places(parser, "glue")
     args = parser.parse_args(argv)
-    for name in ("epochs", "batch_size", "teacher_epochs", "limit"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} must be at least 1")
+    counts = ("epochs", "batch_size", "teacher_epochs", "limit")
+    counts += ("num_augmented",)
+    options.check_positive(parser, args, counts)
     if args.num_views < 2:
         parser.error("--num_views must be at least 2, the original included")
+    if args.num_augmented and args.num_augmented < args.num_views - 1:
+        parser.error("--num_augmented must be at least --num_views less 1")
     chosen = args.method or ("baseline", "uniform", "mmel-h", "mmel-s")
     args.methods = naming.METHODS if "all" in chosen else tuple(chosen)
     args.out = pathlib.Path(args.out)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.stats
 import sklearn.metrics
 
+from examples import options
 from examples import records
 from keras_mmel.text.glue import TASKS
 
@@ -88,7 +89,7 @@ def print_table(folder, rule):
             continue
         line = (
             settings["student"].rpartition("/")[2],
-            settings["method"],
+            options.described(settings),
             settings["labels"] or "",
             str(settings["epochs"]),
             f"{settings['learning_rate']:g}",

@@ -1,9 +1,9 @@
 """What a run of GLUE depends on, and the names that follow from it."""
 
-import hashlib
-import json
 import pathlib
 
+from examples import options
+from examples.options import digest
 from keras_mmel.text.glue import TASKS
 
 METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
@@ -19,7 +19,7 @@ def augment_settings(args, task):
     return {
         "task": task,
         "masked_lm": preset_name(args.masked_lm),
-        "num_augmented": args.num_views - 1,
+        "num_augmented": args.num_augmented or args.num_views - 1,
         "mask_ratio": args.mask_ratio,
         "search": args.search,
         "unit": args.unit,
@@ -82,7 +82,7 @@ def train_settings(args, task, method, labels, seed):
         settings["lambda_p"] = args.lambda_p
     if method == "mmel-s":
         settings["lambda_t"] = args.lambda_t
-    return settings
+    return settings | options.chosen(args, settings)
 
 
 def runs(args, task):
@@ -101,12 +101,6 @@ def preset_name(preset):
     if "://" in preset:
         return preset
     return pathlib.Path(preset).name or preset
-
-
-def digest(settings):
-    """8 hex digits, others for other settings."""
-    text = json.dumps(settings, sort_keys=True).encode()
-    return hashlib.sha256(text).hexdigest()[:8]
 
 
 def run_name(settings):

@@ -180,16 +180,8 @@ class Runner:
         scores = glue_training.train(
             settings, self.student, table, evaluation, self._args.verbose
         )
-        return {
-            "command": self._command,
-            "method": settings["method"],
-            "seed": seed,
-            "settings": settings,
-            "environment": records.environment(),
-            "hours": evaluation.seconds / 3600,
-            "curves": evaluation.curves,
-            "scores": scores | _about_teacher(table, self._task),
-        }
+        scores |= _about_teacher(table, self._task)
+        return evaluation.record(self._command, settings, scores)
 
     def finish(self, seed):
         """Remove the file from which to go on: there is a record now."""

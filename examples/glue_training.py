@@ -85,7 +85,9 @@ def _wrap(model, settings):
         objective = keras_mmel.objectives.Hard(settings["lambda_p"])
     elif method == "mmel-s":
         objective = keras_mmel.objectives.Soft(
-            settings["lambda_p"], settings["lambda_t"]
+            settings["lambda_p"],
+            settings["lambda_t"],
+            stop_gradient=not settings.get("soft_gradient", False),
         )
     else:
         return model

@@ -1,11 +1,10 @@
 """What a run of GLUE leaves and costs, for `examples.reproduce`."""
 
-import time
-
 import keras
 import numpy as np
 
 from examples import glue_settings as naming
+from examples import speed
 from keras_mmel import text
 from keras_mmel.text import presets
 from keras_mmel.text.glue import TASKS
@@ -63,13 +62,7 @@ def views_per_second(preset):
         "segment_ids": np.zeros(shape, "int32"),
         "padding_mask": np.ones(shape, "int32"),
     }
-    y = np.zeros(ROWS, "int32")
-    model.train_on_batch(x, y)
-    start, steps = time.perf_counter(), 0
-    while time.perf_counter() - start < 5 or steps < 2:
-        model.train_on_batch(x, y)
-        steps += 1
-    return ROWS * steps / (time.perf_counter() - start)
+    return speed.examples_per_second(model, x, np.zeros(ROWS, "int32"))
 
 
 def _classifier(preset):

@@ -12,17 +12,16 @@ folder with --data_dir. Two minutes on two CPU cores, to see that it works:
 Methods: `da` (one augmented view), `uniform`, `mmel-h`, `mmel-s`. Images are
 scaled to the size (the shorter side) and cut to a square, which is view 0;
 other views are random crops of it, 8 to 100 % of its area, scaled back, and
-flips. A run that was killed goes on at the last whole epoch when the same
-command is given again, and leaves a record under --out.
+flips. Where the paper is silent, --augment_original, --fixed_views and
+--soft_gradient choose otherwise than by default (docs/choices.md). A run that
+was killed goes on at the last whole epoch when the same command is given again,
+and leaves a record under --out.
 """
 
 import argparse
-import hashlib
-import json
 import os
 import pathlib
 import sys
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -33,7 +32,10 @@ import tensorflow as tf
 import keras_mmel
 from examples import cifar
 from examples import cifar_model
+from examples import image_groups
+from examples import options
 from examples import records
+from examples import speed
 from examples.progress import Progress
 
 METHODS = ("da", "uniform", "mmel-h", "mmel-s")
@@ -65,22 +67,17 @@ def parse_arguments(argv=None):
     add("--batch_size", type=int, default=256, help="images, not views")
     add("--num_views", type=int, default=10, help="the original included")
     add("--image_size", type=int, default=224)
-    add("--lambda_p", type=float, default=1.0)
-    add("--lambda_t", type=float, default=1.0)
-    add("--learning_rate", type=float, default=0.1)
-    add("--weight_decay", type=float, default=5e-4)
     add("--limit", type=int, help="number of training images")
-    add("--replicas", type=int, default=1, help="GPUs, else parts of the CPU")
-    add("--mixed_precision", choices=("mixed_float16", "mixed_bfloat16"))
-    add("--threads", type=int, help="CPU threads; one per core by default")
-    add("--out", default="results/imagenet", help="folder of the records")
-    add("--work_dir", default="runs/imagenet", help="folder of checkpoints")
+    options.add_objective(parser)
+    options.add_image_training(parser)
+    options.add_image_choices(parser)
+    options.add_replicas(parser)
+    options.add_places(parser, "imagenet")
     args = parser.parse_args(argv)
-    for name in ("epochs", "batch_size", "num_views", "replicas"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if args.batch_size % args.replicas:
-        parser.error("--batch_size must be a multiple of --replicas")
+    counts = ("epochs", "batch_size", "num_views", "replicas")
+    options.check_positive(parser, args, counts)
+    options.check_replicas(parser, args)
+    options.check_image_choices(parser, args, [args.method])
     return args
 
 
@@ -90,7 +87,7 @@ def run_settings(args, seed):
     names += ("image_size", "learning_rate", "weight_decay", "replicas")
     settings = {name: getattr(args, name) for name in names}
     mmel = args.method.startswith("mmel")
-    return settings | {
+    settings |= {
         "seed": seed,
         "num_views": 1 if args.method == "da" else args.num_views,
         "lambda_p": args.lambda_p if mmel else None,
@@ -100,13 +97,12 @@ def run_settings(args, seed):
         "drop_factor": cifar_model.DROP_FACTOR,
         "mixed_precision": args.mixed_precision,
     }
+    return settings | options.chosen(args, settings)
 
 
 def run_name(settings):
-    text = json.dumps(settings, sort_keys=True).encode()
-    digest = hashlib.sha256(text).hexdigest()[:8]
     name = "resnet{depth}-{method}-seed{seed}".format(**settings)
-    return f"{name}-{digest}"
+    return f"{name}-{options.digest(settings)}"
 
 
 def record_path(argv):
@@ -134,13 +130,8 @@ def measure(kind):
     args = parse_arguments(["--depth", depth, "--image_size", size])
     settings = run_settings(args, 0) | {"method": "da"}
     model = build_model(settings, num_classes=1000, steps_per_epoch=10)
-    batch = np.zeros((8, int(size), int(size), 3), "uint8"), np.zeros(8, int)
-    model.train_on_batch(*batch)
-    start, steps = time.perf_counter(), 0
-    while time.perf_counter() - start < 5 or steps < 2:
-        model.train_on_batch(*batch)
-        steps += 1
-    return 8 * steps / (time.perf_counter() - start)
+    images = np.zeros((8, int(size), int(size), 3), "uint8")
+    return speed.examples_per_second(model, images, np.zeros(8, int))
 
 
 def to_square(image, size):
@@ -199,20 +190,13 @@ def load(args, split, limit=None):
 
 def training_data(settings, examples, initial_epoch):
     """Groups of views, or single augmented views for the baseline."""
-    single = settings["num_views"] == 1
-    groups = keras_mmel.data.group_views(
+    return image_groups.training_data(
+        settings,
         examples,
         keras_mmel.data.per_view(crop_and_scale),
-        settings["num_views"],
-        settings["batch_size"],
-        seed=settings["seed"],
-        augment_original=single,
-        initial_epoch=initial_epoch,
+        initial_epoch,
         shuffle_buffer=10_000,
     )
-    if single:
-        groups = groups.map(lambda x, y: (x["views"][:, 0], y))
-    return groups
 
 
 def build_model(settings, num_classes, steps_per_epoch):
@@ -286,19 +270,8 @@ def main(argv=None):
             "views_per_second": views / progress.seconds,
             "peak_memory_mb": records.peak_memory_mb(),
         }
-        records.write_record(
-            path,
-            {
-                "command": command,
-                "method": settings["method"],
-                "seed": seed,
-                "settings": settings,
-                "environment": records.environment(),
-                "hours": progress.seconds / 3600,
-                "curves": progress.curves,
-                "scores": scores,
-            },
-        )
+        record = progress.record(command, settings, scores)
+        records.write_record(path, record)
         progress.path.unlink()
         print(f"  accuracy {scores['accuracy']:.4f}", flush=True)
 

@@ -9,6 +9,8 @@ import time
 import keras
 import numpy as np
 
+from examples import records
+
 
 class Progress(keras.callbacks.Callback):
     """Curves and times of a run; after every epoch, all of it in one file.
@@ -36,6 +38,19 @@ class Progress(keras.callbacks.Callback):
             setattr(self, name, value)
         for part, value in zip(_parts(model), values, strict=True):
             part.assign(value)
+
+    def record(self, command, settings, scores):
+        """The record of the run, for `records.write_record`."""
+        return {
+            "command": command,
+            "method": settings["method"],
+            "seed": settings["seed"],
+            "settings": settings,
+            "environment": records.environment(),
+            "hours": self.seconds / 3600,
+            "curves": self.curves,
+            "scores": scores,
+        }
 
     def on_epoch_begin(self, epoch, logs=None):
         self._start = time.perf_counter(), time.process_time()

@@ -15,6 +15,7 @@ import re
 import statistics
 import sys
 
+from examples import options
 from examples import readme_text_tables
 from examples import records
 
@@ -166,7 +167,7 @@ def _cifar_table(found):
     runs = {}
     for record in found:
         settings = record["settings"]
-        name = record["method"]
+        name = options.described({**settings, "method": record["method"]})
         numbers = [settings[key] for key in ("num_views", "epochs", "replicas")]
         for key in ("lambda_p", "lambda_t"):
             if settings[key] not in (None, 1.0):
