@@ -27,6 +27,8 @@ import tensorflow as tf
 
 import keras_mmel
 from benchmarks import step
+from benchmarks.rounds import in_turns
+from benchmarks.rounds import quartiles
 from examples import records
 from keras_mmel.diagnostics import ViewWeights
 
@@ -99,25 +101,18 @@ def fits(builder, shape, examples, views, steps, epochs, folder):
 def measure(case: str, rounds: int) -> dict:
     """CPU seconds of `fit` with and without, interleaved."""
     *settings, steps, epochs = CASES[case]
-    plain, ratios, looks, counts = [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
         without, watched = fits(*settings, steps, epochs, folder)
         without()
         watched()
-        for round_ in range(rounds):
-            # A different order each round: none always follows the other.
-            if round_ % 2:
-                spent, callback = watched()
-                plain.append(without())
-            else:
-                plain.append(without())
-                spent, callback = watched()
-            ratios.append(spent / plain[-1])
-            looks += callback.looks
-            counts.append(len(callback.looks))
-            print(f"{case}: round {round_ + 1} of {rounds}", end="\r")
-    print()
-    low, median, high = np.percentile(ratios, [25, 50, 75])
+        found = in_turns(
+            {"without": without, "watched": watched}, rounds, f"{case}: "
+        )
+    plain = np.array(found["without"])
+    spent = np.array([seconds for seconds, _ in found["watched"]])
+    looks = [
+        look for _, callback in found["watched"] for look in callback.looks
+    ]
     total = steps * epochs
     return {
         "examples": settings[2],
@@ -127,13 +122,9 @@ def measure(case: str, rounds: int) -> dict:
         "epochs": epochs,
         "cpu_ms_per_step": 1e3 * statistics.median(plain) / total,
         "cpu_ms_per_look": 1e3 * statistics.median(looks),
-        "looks_per_fit": statistics.mean(counts),
+        "looks_per_fit": len(looks) / rounds,
         "share_of_looks": sum(looks) / sum(plain),
-        "ratio_to_plain": {
-            "q25": float(low),
-            "median": float(median),
-            "q75": float(high),
-        },
+        "ratio_to_plain": quartiles(spent / plain),
     }
 
 

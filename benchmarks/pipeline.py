@@ -22,6 +22,7 @@ hold on a machine that does other work as well.
 """
 
 import argparse
+import functools
 import os
 import time
 
@@ -31,6 +32,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.rounds import in_turns
+from benchmarks.rounds import quartiles
 from examples import records
 from keras_mmel import data
 
@@ -116,36 +119,28 @@ def measure(views: int, batch_size: int, rounds: int) -> dict:
         passes[name] = make(batches * batch_size, views, batch_size)
         counts[name] = batches * batch_size * views
         _read(passes[name])
-    spent = {name: [] for name in CASES}
-    names = list(CASES)
-    for round_ in range(rounds):
-        # A different order each round: no pipeline always follows another.
-        first = round_ % len(names)
-        for name in names[first:] + names[:first]:
-            start = time.process_time()
-            _read(passes[name])
-            seconds = time.process_time() - start
-            spent[name].append(1e6 * seconds / counts[name])
-        print(f"round {round_ + 1} of {rounds}", end="\r", flush=True)
-    print()
+
+    def measured(name):
+        start = time.process_time()
+        _read(passes[name])
+        return 1e6 * (time.process_time() - start) / counts[name]
+
+    spent = in_turns(
+        {name: functools.partial(measured, name) for name in CASES}, rounds
+    )
     reference = np.array(spent[REFERENCE])
     return {
         name: {
-            "cpu_us_per_view": _quartiles(spent[name]),
-            f"ratio_to_{REFERENCE}": _quartiles(spent[name] / reference),
+            "cpu_us_per_view": quartiles(spent[name]),
+            f"ratio_to_{REFERENCE}": quartiles(spent[name] / reference),
         }
-        for name in names
+        for name in CASES
     }
 
 
 def _read(dataset):
     for _ in dataset:
         pass
-
-
-def _quartiles(values):
-    low, median, high = np.percentile(values, [25, 50, 75])
-    return {"q25": low, "median": median, "q75": high}
 
 
 def main() -> None:

@@ -23,6 +23,8 @@ import numpy as np
 import tensorflow as tf
 
 import keras_mmel
+from benchmarks.rounds import in_turns
+from benchmarks.rounds import quartiles
 from examples import records
 
 METHODS = ("plain", "uniform", "hard", "soft")
@@ -52,7 +54,7 @@ CASES = {
 
 
 def trainer(method: str, builder, shape, examples, views, steps, jit):
-    """A function that runs one `fit` of `steps` equal steps."""
+    """A function that runs one `fit` and returns CPU seconds of a step."""
     keras.utils.set_random_seed(0)
     random = np.random.default_rng(0)
     x = random.normal(size=(examples, views, *shape)).astype("float32")
@@ -69,7 +71,13 @@ def trainer(method: str, builder, shape, examples, views, steps, jit):
         jit_compile=jit,
     )
     data = tf.data.Dataset.from_tensors(batch).repeat(steps)
-    return lambda: model.fit(data, verbose=0)
+
+    def fit():
+        start = time.process_time()
+        model.fit(data, verbose=0)
+        return (time.process_time() - start) / steps
+
+    return fit
 
 
 def measure(case: str, rounds: int, jit: bool) -> dict:
@@ -78,31 +86,15 @@ def measure(case: str, rounds: int, jit: bool) -> dict:
     fits = {m: trainer(m, *settings, steps, jit) for m in METHODS}
     for fit in fits.values():
         fit()
-    spent = {method: [] for method in METHODS}
-    for round_ in range(rounds):
-        # A different order each round: no method always follows another.
-        order = METHODS[round_ % 4 :] + METHODS[: round_ % 4]
-        for method in order:
-            start = time.process_time()
-            fits[method]()
-            spent[method].append((time.process_time() - start) / steps)
-        keras_line = f"{case}: round {round_ + 1} of {rounds}"
-        print(keras_line, end="\r", flush=True)
-    print()
+    spent = in_turns(fits, rounds, f"{case}: ")
     plain = np.array(spent["plain"])
-    found = {}
-    for method in METHODS:
-        ratios = np.array(spent[method]) / plain
-        low, median, high = np.percentile(ratios, [25, 50, 75])
-        found[method] = {
+    return {
+        method: {
             "cpu_ms_per_step": 1e3 * statistics.median(spent[method]),
-            "ratio_to_plain": {
-                "q25": float(low),
-                "median": float(median),
-                "q75": float(high),
-            },
+            "ratio_to_plain": quartiles(spent[method] / plain),
         }
-    return found
+        for method in METHODS
+    }
 
 
 def main() -> None:

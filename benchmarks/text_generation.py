@@ -41,6 +41,8 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from safetensors.numpy import save_file
 
+from benchmarks.rounds import order
+from benchmarks.rounds import quartiles
 from examples import records
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
@@ -233,10 +235,7 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
     spent, same = {name: [] for name in arms}, {}
     for round_ in range(-1, rounds):
         # The first round compiles and warms up. A different order each time.
-        names = (
-            list(arms)[round_ % len(arms) :] + list(arms)[: round_ % len(arms)]
-        )
-        for name in names:
+        for name in order(arms, round_):
             seconds, found = arms[name]()
             count = len(texts) if name.startswith("ours") else few
             if round_ >= 0:
@@ -258,8 +257,8 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
         "rounds": rounds,
         "arms": {
             name: {
-                "sentences_per_cpu_second": _quartiles(values),
-                "ours_to_this": _quartiles(ours / values),
+                "sentences_per_cpu_second": quartiles(values),
+                "ours_to_this": quartiles(ours / values),
             }
             | ({"same_samples": same[name]} if name in same else {})
             for name, values in spent.items()
@@ -280,11 +279,6 @@ def _agreement(found, expected):
         for a, b in zip(one, other, strict=True)
     ]
     return sum(a == b for a, b in pairs) / len(pairs)
-
-
-def _quartiles(values):
-    low, median, high = np.percentile(values, [25, 50, 75])
-    return {"q25": low, "median": median, "q75": high}
 
 
 def main() -> None:

@@ -37,6 +37,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # A result depends on these; edits elsewhere (documents, results) do not make
 # it a result of uncommitted code.
 CODE = ("keras_mmel", "examples", "benchmarks", "pyproject.toml")
+# No result depends on where data lie and files are kept in between; each has
+# one value.
+PLACES = ("--work_dir", "--data_dir")
 _NUMBERS = re.compile(r"\[\n\s+([-+\d.eE,\s]+?)\n\s+\]")
 
 
@@ -86,8 +89,9 @@ def command_line(argv: Sequence[str] | None = None) -> str:
             is `None`.
 
     Returns:
-        One line. A script of the project becomes `-m package.script`, and
-        an absolute path in any other word is cut to its last part.
+        One line. A script of the project becomes `-m package.script`, the
+        options in `PLACES` are left out, and an absolute path in any other
+        word is cut to its last part.
 
     Example:
 
@@ -95,10 +99,11 @@ def command_line(argv: Sequence[str] | None = None) -> str:
     from examples.records import command_line
 
     command_line(["examples/cifar.py", "--data_dir", "/disk/me/tfds"])
-    # "python -m examples.cifar --data_dir tfds"
+    # "python -m examples.cifar"
     ```
     """
     script, *words = sys.argv if argv is None else argv
+    words = _without_places(words)
     path = pathlib.Path(script).resolve()
     if path.suffix == ".py" and path.is_relative_to(ROOT):
         module = path.relative_to(ROOT).with_suffix("")
@@ -197,6 +202,17 @@ def _plain(value, name):
         f"{name} must be a dict, list, string, number, boolean or None. "
         f"Received: {value!r} (of type {type(value).__name__})"
     )
+
+
+def _without_places(words):
+    kept, words = [], iter(words)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in PLACES:
+            kept.append(word)
+        elif not equals:
+            next(words, None)
+    return kept
 
 
 def _shorten(word):

@@ -71,9 +71,19 @@ class TestEnvironment:
 class TestCommandLine:
     def test_no_path_of_the_machine_is_left(self):
         script = records.ROOT / "examples" / "cifar.py"
-        words = ["--data_dir", "/disk/me/tfds", "--out=/tmp/out", "--depth"]
+        words = ["--images", "/disk/me/tfds", "--out=/tmp/out", "--depth"]
         assert records.command_line([str(script), *words]) == (
-            "python -m examples.cifar --data_dir tfds --out=out --depth"
+            "python -m examples.cifar --images tfds --out=out --depth"
+        )
+
+    def test_places_that_no_result_depends_on_are_left_out(self):
+        words = ["/opt/run.py", "--data_dir", "../tfds", "--depth", "8"]
+        words += ["--work_dir=/tmp/a=b", "--seeds", "0", "1", "--work_dir", "w"]
+        assert records.command_line(words) == (
+            "python run.py --depth 8 --seeds 0 1"
+        )
+        assert records.command_line(["/opt/tool", "--work_dir"]) == (
+            "python tool"
         )
 
     def test_relative_paths_stay(self):
