@@ -1,5 +1,6 @@
 """A BERT classifier on a checkpoint's encoder."""
 
+import functools
 import logging
 import os
 
@@ -163,10 +164,7 @@ def load_text_classifier(
     backbone = hf_weights.backbone(config | rates)
     check_vocabulary(tokenizer, backbone.vocabulary_size, directory)
     if not hf_weights.load_encoder(backbone, checkpoint):
-        _LOGGER.warning(
-            "%s has no pooler: its weights are new, as those of the head",
-            directory,
-        )
+        _tell_of_new_pooler(str(directory))
     return BertTextClassifier(
         backbone,
         num_classes,
@@ -174,6 +172,15 @@ def load_text_classifier(
         config=config,
         dropout=rates["classifier_dropout"],
         initializer_range=backbone.initializer_range,
+    )
+
+
+@functools.cache
+def _tell_of_new_pooler(directory):
+    # Once in a process: a student of another seed is loaded anew.
+    _LOGGER.warning(
+        "%s has no pooler: its weights are new, as those of the head",
+        directory,
     )
 
 
