@@ -81,6 +81,24 @@ class EpochCounter(keras.callbacks.Callback):
         return self._write(tf.maximum(self._read(), epoch + 1))
 
 
+def counter_from(
+    initial_epoch: int, epoch_counter: EpochCounter | None
+) -> EpochCounter:
+    """The counter that is given, or a new one from `initial_epoch` on.
+
+    Raises:
+        ValueError: if both are given: the counter has an epoch.
+    """
+    if epoch_counter is None:
+        return EpochCounter(initial_epoch)
+    if checks.check_count("initial_epoch", initial_epoch, 0):
+        raise ValueError(
+            "`initial_epoch` must be left out where `epoch_counter` is given: "
+            f"the counter has one. Received: initial_epoch={initial_epoch}"
+        )
+    return epoch_counter
+
+
 def numbered_passes(counter: EpochCounter, make_pass: Callable):
     """Return a dataset whose passes are `make_pass(epoch)`, epoch by epoch.
 

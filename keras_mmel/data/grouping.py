@@ -8,6 +8,7 @@ from keras_mmel.data import checks
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
+from keras_mmel.data.epochs import counter_from
 from keras_mmel.data.epochs import numbered_passes
 
 
@@ -150,19 +151,12 @@ def group_views(
     seed = checks.check_count("seed", seed, None)
     num_views = checks.check_count("num_views", num_views, 1)
     batch_size = checks.check_count("batch_size", batch_size, 1)
-    initial_epoch = checks.check_count("initial_epoch", initial_epoch, 0)
     drawn = num_views - (not augment_original)
     pool = checks.check_pool(pool, fixed, drawn)
     checks.check_elements(dataset)
     num_batches = checks.count_batches(dataset, batch_size, drop_remainder)
     buffer = _buffer_size(dataset, shuffle_buffer) if shuffle else None
-    if epoch_counter is None:
-        epoch_counter = EpochCounter(initial_epoch)
-    elif initial_epoch:
-        raise ValueError(
-            "`initial_epoch` must be left out where `epoch_counter` is given: "
-            f"the counter has one. Received: initial_epoch={initial_epoch}"
-        )
+    epoch_counter = counter_from(initial_epoch, epoch_counter)
 
     def ordered(epoch):
         examples = dataset.enumerate()

@@ -10,6 +10,7 @@ from keras_mmel.data import checks
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.text import stored
 from keras_mmel.text import view_choice
+from keras_mmel.text.token_batches import Batching
 from keras_mmel.text.token_batches import make_batches
 from keras_mmel.text.token_table import TokenTable
 from keras_mmel.text.tokenizer import Tokenizer
@@ -90,6 +91,15 @@ def read_augmented(
     ```
     """
     num_views = checks.check_count("num_views", num_views, 1)
+    batching = Batching.checked(
+        batch_size,
+        seed,
+        shuffle,
+        window,
+        drop_remainder,
+        initial_epoch,
+        epoch_counter,
+    )
     table = _table(directory, tokenizer, split, max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
@@ -108,21 +118,7 @@ def read_augmented(
             return x, y
         return x, {"label": y, "teacher": tf.gather(predictions, rows)}
 
-    return make_batches(
-        table,
-        choose,
-        finish,
-        **_settings(
-            table,
-            batch_size,
-            seed,
-            shuffle,
-            window,
-            drop_remainder,
-            initial_epoch,
-            epoch_counter,
-        ),
-    )
+    return make_batches(table, choose, finish, batching)
 
 
 def read_plain(
@@ -189,6 +185,15 @@ def read_plain(
     ```
     """
     views = checks.check_count("views", views, 1)
+    batching = Batching.checked(
+        batch_size,
+        seed,
+        shuffle,
+        window,
+        drop_remainder,
+        initial_epoch,
+        epoch_counter,
+    )
     table = _table(data, tokenizer, split, max_length)
     first, counts, keys = _parts(table)
     given = _labels(table) if labels else None
@@ -213,21 +218,7 @@ def read_plain(
             return x, tf.gather(given, examples)
         return x, tf.gather(targets, rows[:, 0])
 
-    return make_batches(
-        table,
-        choose,
-        finish,
-        **_settings(
-            table,
-            batch_size,
-            seed,
-            shuffle,
-            window,
-            drop_remainder,
-            initial_epoch,
-            epoch_counter,
-        ),
-    )
+    return make_batches(table, choose, finish, batching)
 
 
 def _table(data, tokenizer, split, max_length):
@@ -236,41 +227,6 @@ def _table(data, tokenizer, split, max_length):
     return stored.load_table(
         data, tokenizer, split=split, max_length=max_length
     )
-
-
-def _settings(
-    table,
-    batch_size,
-    seed,
-    shuffle,
-    window,
-    drop_remainder,
-    initial_epoch,
-    epoch_counter,
-):
-    """The settings of `make_batches`, checked."""
-    batch_size = checks.check_count("batch_size", batch_size, 1)
-    if drop_remainder and batch_size > len(table):
-        raise ValueError(
-            "`batch_size` must not exceed the number of examples while "
-            "`drop_remainder` is True: there would be no batch. "
-            f"Received: batch_size={batch_size}, {len(table)} examples"
-        )
-    if epoch_counter is None:
-        epoch_counter = EpochCounter(initial_epoch)
-    elif initial_epoch:
-        raise ValueError(
-            "`initial_epoch` must be left out where `epoch_counter` is given: "
-            f"the counter has one. Received: initial_epoch={initial_epoch}"
-        )
-    return {
-        "batch_size": batch_size,
-        "seed": checks.check_count("seed", seed, None),
-        "shuffle": shuffle,
-        "window": checks.check_count("window", window, 1),
-        "drop_remainder": drop_remainder,
-        "epoch_counter": epoch_counter,
-    }
 
 
 def _parts(table):

@@ -1,12 +1,15 @@
 """Batches of token ids out of a table, in tf.data."""
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
+from keras_mmel.data import checks
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
+from keras_mmel.data.epochs import counter_from
 from keras_mmel.data.epochs import numbered_passes
 from keras_mmel.text import view_choice
 from keras_mmel.text.token_table import TokenTable
@@ -16,17 +19,62 @@ from keras_mmel.text.token_table import TokenTable
 LENGTH_STEP = 4
 
 
+@dataclasses.dataclass(frozen=True)
+class Batching:
+    """How examples come in batches.
+
+    Attributes:
+        batch_size: examples in a batch.
+        seed: the seed of the run.
+        shuffle: whether to shuffle; else the order is that of the table.
+        window: batches among which examples are sorted by their length.
+        drop_remainder: whether to leave out a last batch that is not full.
+        epoch_counter: says which epoch is next.
+    """
+
+    batch_size: int
+    seed: int
+    shuffle: bool
+    window: int
+    drop_remainder: bool
+    epoch_counter: EpochCounter
+
+    @classmethod
+    def checked(
+        cls,
+        batch_size: int,
+        seed: int,
+        shuffle: bool,
+        window: int,
+        drop_remainder: bool,
+        initial_epoch: int,
+        epoch_counter: EpochCounter | None,
+    ) -> "Batching":
+        """From the arguments of the readers, which may be wrong."""
+        return cls(
+            checks.check_count("batch_size", batch_size, 1),
+            checks.check_count("seed", seed, None),
+            shuffle,
+            checks.check_count("window", window, 1),
+            drop_remainder,
+            counter_from(initial_epoch, epoch_counter),
+        )
+
+    def count(self, examples: int) -> int:
+        """How many batches `examples` make; an error where none."""
+        if not self.drop_remainder:
+            return -(-examples // self.batch_size)
+        if self.batch_size > examples:
+            raise ValueError(
+                "`batch_size` must not exceed the number of examples while "
+                "`drop_remainder` is True: there would be no batch. "
+                f"Received: batch_size={self.batch_size}, {examples} examples"
+            )
+        return examples // self.batch_size
+
+
 def make_batches(
-    table: TokenTable,
-    choose: Callable,
-    finish: Callable,
-    *,
-    batch_size: int,
-    seed: int,
-    shuffle: bool,
-    window: int,
-    drop_remainder: bool,
-    epoch_counter: EpochCounter,
+    table: TokenTable, choose: Callable, finish: Callable, batching: Batching
 ) -> tf.data.Dataset:
     """Batches of chosen rows, a new choice in every pass.
 
@@ -37,20 +85,16 @@ def make_batches(
         finish: from the inputs, each (batch, views, length), the examples
             (batch,), the rows (batch, views) and whether they are real
             (batch, views) to an element of the dataset.
-        batch_size: examples in a batch.
-        seed: the seed of the run.
-        shuffle: whether to shuffle; else the order is that of the table.
-        window: batches among which examples are sorted by their length.
-        drop_remainder: whether to leave out a last batch that is not full.
-        epoch_counter: says which epoch is next.
+        batching: how they come in batches.
 
     Returns:
         A dataset of known size.
+
+    Raises:
+        ValueError: if there are too few examples for a batch.
     """
-    examples = len(table)
-    batches = examples // batch_size
-    if not drop_remainder:
-        batches = -(-examples // batch_size)
+    examples, batch_size = len(table), batching.batch_size
+    batches, counter = batching.count(examples), batching.epoch_counter
     lengths = tf.constant(_padded(table))
     keys = tf.constant(table.keys)
     inputs_of = _gatherer(table)
@@ -59,13 +103,13 @@ def make_batches(
     def one_pass(epoch):
         rows, real = choose(epoch)
         padded = tf.reduce_max(tf.gather(lengths, rows), axis=1)
-        if shuffle:
+        if batching.shuffle:
             order, shown = view_choice.order_batches(
-                padded, keys, batch_size, window, seed, epoch
+                padded, keys, batch_size, batching.window, batching.seed, epoch
             )
         else:
             order, shown = tf.range(examples), tf.range(batches)
-        if drop_remainder:
+        if batching.drop_remainder:
             # The last one is the one that is not full.
             shown = tf.boolean_mask(shown, shown < batches)
 
@@ -73,7 +117,7 @@ def make_batches(
         def pick(batch):
             start = tf.cast(batch, tf.int32) * batch_size
             chosen = order[start : start + batch_size]
-            if drop_remainder:
+            if batching.drop_remainder:
                 chosen = tf.ensure_shape(chosen, [batch_size])
             return (
                 chosen,
@@ -89,9 +133,9 @@ def make_batches(
         chosen, rows, real, length = picked
         return epoch, finish(inputs_of(rows, length), chosen, rows, real)
 
-    passes = numbered_passes(epoch_counter, one_pass)
+    passes = numbered_passes(counter, one_pass)
     made = passes.map(make, num_parallel_calls=2, deterministic=True)
-    dataset = count_passes(epoch_counter, made.prefetch(4), batches)
+    dataset = count_passes(counter, made.prefetch(4), batches)
     options = tf.data.Options()
     options.deterministic = True
     options.experimental_distribute.auto_shard_policy = (
