@@ -1,0 +1,143 @@
+"""The table and the figure of the digits, from their records."""
+
+import pathlib
+import statistics
+
+from examples import readme_tables
+from examples import records
+from examples import report_tables
+
+ORDER = ("plain", "uniform", "hard", "soft", "uniform-whole", "hard-whole")
+REFERENCES = {
+    "hard": "uniform",
+    "soft": "uniform",
+    "hard-whole": "uniform-whole",
+}
+TABLE = records.ROOT / "docs" / "tables" / "digits.md"
+FIGURE = records.ROOT / "docs" / "images" / "digits.png"
+_SHARES = ("lost_views", "lost_weight", "cut_views", "cut_weight")
+_HEADER = ("shift", "method", "runs", "accuracy", "minus uniform")
+_HEADER += ("p (Welch)", "shifted", "p (Welch)", "effective views")
+_HEADER += ("label lost", "its weight", "cut", "its weight")
+
+
+def text_of(found: list[dict]) -> str:
+    """The records as a Markdown page."""
+    found = sorted(found, key=_place)
+    rows, last = [], None
+    for record in found:
+        shift, method = record["settings"]["shift"], record["method"]
+        name = "" if shift is None else str(shift)
+        rows.append([name if name != last else "", f"`{method}`"])
+        last = name
+        rows[-1] += _numbers(record, _reference(record, found))
+    return (
+        "# Digits\n\n"
+        "200 digits of scikit-learn, groups of an original and five views "
+        "shifted by up to so many pixels of 8. Accuracy on the other digits, "
+        "as they are and shifted by a pixel, in percent (mean ± standard "
+        "deviation over the runs); differences to `uniform` (`hard-whole`: to "
+        "`uniform-whole`) with Welch's test. Last columns, in percent: views "
+        "that lost their label or over 20 % of their ink, and the weight they "
+        "have in the objective.\n\n"
+        + report_tables.markdown(list(_HEADER), rows)
+        + f"\nTogether {sum(r['cpu_seconds'] for r in found) / 60:.1f} CPU "
+        f"minutes. {readme_tables.origin(found[0])}\n"
+    )
+
+
+def draw(found: list[dict], path: pathlib.Path) -> None:
+    """Accuracy by shift, and what bad views weigh."""
+    import matplotlib.figure
+
+    figure = matplotlib.figure.Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    shifts = sorted({r["settings"]["shift"] or 0 for r in found} - {0})
+    for number, method in enumerate(ORDER):
+        of = {r["settings"]["shift"]: r for r in found if r["method"] == method}
+        if not of:
+            continue
+        style = {"color": f"C{number}", "label": method}
+        if None in of:
+            level = 100 * statistics.mean(_scores(of[None], "accuracy"))
+            left.axhline(level, linestyle=":", **style)
+            continue
+        line = "--" if method.endswith("whole") else "-"
+        at = [shift for shift in shifts if shift in of]
+        values = [[100 * v for v in _scores(of[s], "accuracy")] for s in at]
+        left.errorbar(
+            [s + 0.04 * (number - 3) for s in at],
+            [statistics.mean(v) for v in values],
+            [statistics.stdev(v) if v[1:] else 0.0 for v in values],
+            linestyle=line,
+            marker="o",
+            markersize=4,
+            capsize=2,
+            **style,
+        )
+        shares = [
+            100 * statistics.mean(_scores(of[s], "lost_weight")) for s in at
+        ]
+        right.plot(
+            at, shares, linestyle=line, marker="o", markersize=4, **style
+        )
+    left.set_ylabel("test accuracy in percent")
+    right.set_ylabel("weight of views that lost\ntheir label, in percent")
+    for axes in (left, right):
+        axes.set_xticks(shifts)
+        axes.set_xlabel("largest shift, pixels of 8")
+        axes.grid(axis="y", alpha=0.3)
+    left.legend(fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # No version inside: the same records, the same file.
+    figure.savefig(path, dpi=130, metadata={"Software": None})
+
+
+def write(
+    found: list[dict],
+    table: pathlib.Path = TABLE,
+    figure: pathlib.Path = FIGURE,
+) -> tuple[pathlib.Path, pathlib.Path]:
+    """Write the page and the figure."""
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_text(text_of(found), encoding="utf-8")
+    draw(found, figure)
+    return table, figure
+
+
+def _place(record):
+    settings = record["settings"]
+    return settings["shift"] or 0, ORDER.index(record["method"])
+
+
+def _reference(record, found):
+    wanted = REFERENCES.get(record["method"])
+    for other in found:
+        same = other["settings"]["shift"] == record["settings"]["shift"]
+        if same and other["method"] == wanted:
+            return other
+    return None
+
+
+def _scores(record, name):
+    return [run["scores"][name] for run in record["runs"]]
+
+
+def _numbers(record, reference):
+    cells = [str(len(record["runs"]))]
+    for name in ("accuracy", "accuracy_shifted"):
+        values = [100 * value for value in _scores(record, name)]
+        cells.append(readme_tables.spread(values))
+        difference = p = None
+        if reference is not None:
+            others = [100 * value for value in _scores(reference, name)]
+            difference, p = report_tables.welch(values, others)
+        if name == "accuracy":
+            cells.append("" if difference is None else f"{difference:+.2f}")
+        cells.append("" if p is None else f"{p:.3f}")
+    if record["method"] == "plain":
+        return [*cells, *[""] * (1 + len(_SHARES))]
+    cells.append(f"{statistics.mean(_scores(record, 'effective_views')):.2f}")
+    for name in _SHARES:
+        cells.append(f"{100 * statistics.mean(_scores(record, name)):.1f}")
+    return cells
