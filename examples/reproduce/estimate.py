@@ -25,6 +25,8 @@ def hours(runs: Iterable[Run], say: Callable = print) -> dict[Run, float]:
         key = (run.cell.module, kind)
         if key not in rates:
             rates[key] = script.measure(kind)
-            say(f"measured {kind}: {rates[key]:.0f} a second")
+            rate = rates[key]
+            rounded = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
+            say(f"measured {kind}: {rounded} a second")
         found[run] = units / rates[key] / 3600
     return found
