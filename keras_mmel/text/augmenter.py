@@ -285,7 +285,8 @@ class MaskedLMAugmenter:
         if self.search == "greedy":
             return greedy(
                 sequences,
-                progress.watch(self._scorer.rank_surely),
+                progress.watch(self._scorer.rank),
+                self._scorer.rank_exactly,
                 self.num_augmented,
                 self.slots,
             )

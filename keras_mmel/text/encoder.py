@@ -72,8 +72,17 @@ class Encoder:
     decoder: Dense
 
     def cast(self, dtype: str) -> "Encoder":
-        """The same network with arrays of another type."""
-        return _cast(self, dtype)
+        """The same network, computing in another type.
+
+        Embeddings stay as they are until they are looked up.
+        """
+        tables = dataclasses.replace(self, tokens=(), positions=(), segments=())
+        return dataclasses.replace(
+            _cast(tables, dtype),
+            tokens=self.tokens,
+            positions=self.positions,
+            segments=self.segments,
+        )
 
 
 def take_encoder(masked_lm: keras.Model) -> Encoder:
@@ -134,6 +143,7 @@ def encode_at(
     segment_ids: tf.Tensor,
     lengths: tf.Tensor,
     positions: tf.Tensor,
+    packed: bool = False,
 ) -> tf.Tensor:
     """What the head of the masked LM hands to the vocabulary, at one position.
 
@@ -143,43 +153,125 @@ def encode_at(
         segment_ids: (rows, longest) int32.
         lengths: (rows,) int32; what lies behind is padding and not seen.
         positions: (rows,) int32, the position to look at in each row.
+        packed: whether the dense layers are spared the padding. Their shapes
+            then depend on `lengths`, which XLA does not allow.
 
     Returns:
         (rows, width); times `encoder.decoder.kernel` plus its bias these are
         the logits at `positions`.
     """
     longest = tf.shape(token_ids)[1]
-    x = tf.gather(encoder.tokens, token_ids)
-    x += encoder.positions[:longest]
-    x += tf.gather(encoder.segments, segment_ids)
+    seen = tf.sequence_mask(lengths, longest)
+    grid = _Packed(seen) if packed else _Padded(seen)
+    inputs, index = grid.distinct(
+        (token_ids, segment_ids, tf.range(longest)[None])
+    )
+    tables = (encoder.tokens, encoder.segments, encoder.positions)
+    x = tf.add_n(
+        [
+            tf.cast(tf.gather(table, ids), encoder.norm.gamma.dtype)
+            for table, ids in zip(tables, inputs, strict=True)
+        ]
+    )
     x = _normalize(x, encoder.norm)
     # Added to scores: 0 for what is seen, a number that softmax turns into
     # an exact 0 for padding.
-    bias = tf.where(tf.sequence_mask(lengths, longest), 0.0, -1e9)
-    bias = tf.cast(bias, x.dtype)
+    bias = tf.cast(tf.where(seen, 0.0, -1e9), x.dtype)
     for block in encoder.blocks[:-1]:
-        x = _layer(x, bias, block)
-    x = _layer_at(x, bias, positions, encoder.blocks[-1])
+        qkv = _apply(x, block.qkv)
+        if index is not None:
+            x, qkv, index = tf.gather(x, index), tf.gather(qkv, index), None
+        x = _layer(x, qkv, bias, block, grid)
+    if index is not None:
+        x = tf.gather(x, index)
+    x = _layer_at(grid.unpack(x), bias, positions, encoder.blocks[-1])
     x = encoder.activation(_apply(x, encoder.transform))
     return _normalize(x, encoder.transform_norm)
 
 
-def _layer(x, bias, block):
-    shape = tf.shape(x)
-    rows, longest, width = shape[0], shape[1], x.shape[-1]
-    size = width // block.heads
-    # Two axes: dense layers on them are fused with bias and activation.
-    x = tf.reshape(x, [-1, width])
-    qkv = tf.reshape(
-        _apply(x, block.qkv), [rows, longest, 3, block.heads, size]
-    )
-    query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), axis=0)
-    scores = tf.matmul(query, key, transpose_b=True) * size**-0.5
+class _Padded:
+    """Tokens of all rows one after the other, with the padding."""
+
+    def __init__(self, seen):
+        self.shape = tf.shape(seen)
+
+    def pack(self, table):
+        """(rows or 1, longest) to (tokens,)."""
+        return tf.reshape(tf.broadcast_to(table, self.shape), [-1])
+
+    def distinct(self, tables):
+        """Columns of the tokens, and what repeats their rows (`None`)."""
+        return [self.pack(table) for table in tables], None
+
+    def unpack(self, x):
+        """(tokens, width) to (rows, longest, width)."""
+        return tf.reshape(x, [self.shape[0], self.shape[1], x.shape[-1]])
+
+    def split(self, x, parts, heads):
+        """(tokens, parts * heads * size) to (parts, rows, heads, .., size)."""
+        size = x.shape[-1] // (parts * heads)
+        x = tf.reshape(x, [self.shape[0], self.shape[1], parts, heads, size])
+        return tf.transpose(x, [2, 0, 3, 1, 4])
+
+    def merge(self, x):
+        """(rows, heads, longest, size) to (tokens, heads * size)."""
+        width = x.shape[1] * x.shape[3]
+        return tf.reshape(tf.transpose(x, [0, 2, 1, 3]), [-1, width])
+
+
+class _Packed(_Padded):
+    """The same without the padding."""
+
+    def __init__(self, seen):
+        super().__init__(seen)
+        flat = tf.cast(tf.reshape(seen, [-1]), tf.int32)
+        self.places = tf.cast(tf.where(flat)[:, 0], tf.int32)
+        # What stands at the padding does not matter, as long as it is finite.
+        back = tf.maximum(tf.cumsum(flat) - 1, 0)
+        self.back = tf.reshape(back, self.shape)
+
+    def distinct(self, tables):
+        """Every row of columns once, and which of them each token is.
+
+        Samples of one text differ at the filled words alone, so most tokens
+        enter the first layer several times.
+        """
+        columns = [tf.cast(self.pack(table), tf.int64) for table in tables]
+        sizes = [tf.reduce_max(column) + 1 for column in columns]
+        keys = tf.unique(
+            (columns[0] * sizes[1] + columns[1]) * sizes[2] + columns[2]
+        )
+        rest, last = keys.y // sizes[2], keys.y % sizes[2]
+        return [rest // sizes[1], rest % sizes[1], last], keys.idx
+
+    def pack(self, table):
+        return tf.gather(super().pack(table), self.places)
+
+    def unpack(self, x):
+        return tf.gather(x, self.back)
+
+    def split(self, x, parts, heads):
+        # Rows of one head each: one gather that also transposes.
+        index = self.back[:, None] * (parts * heads)
+        index += tf.range(heads)[:, None]
+        index += heads * tf.range(parts)[:, None, None, None]
+        size = x.shape[-1] // (parts * heads)
+        return tf.gather(tf.reshape(x, [-1, size]), index)
+
+    def merge(self, x):
+        heads, size = x.shape[1], x.shape[3]
+        longest = self.shape[1]
+        row, place = self.places // longest, self.places % longest
+        index = (row[:, None] * heads + tf.range(heads)) * longest
+        found = tf.gather(tf.reshape(x, [-1, size]), index + place[:, None])
+        return tf.reshape(found, [-1, heads * size])
+
+
+def _layer(x, qkv, bias, block, grid):
+    query, key, value = tf.unstack(grid.split(qkv, 3, block.heads), axis=0)
+    scores = tf.matmul(query, key, transpose_b=True) * query.shape[-1] ** -0.5
     weights = tf.nn.softmax(scores + bias[:, None, None, :])
-    mixed = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
-    mixed = tf.reshape(mixed, [-1, width])
-    x = _finish(x, mixed, block)
-    return tf.reshape(x, [rows, longest, width])
+    return _finish(x, grid.merge(tf.matmul(weights, value)), block)
 
 
 def _layer_at(x, bias, positions, block):

@@ -1,10 +1,12 @@
 """Algorithm 2 of the paper: augmented samples by greedy search."""
 
+import functools
 from collections.abc import Callable
 from collections.abc import Sequence
 
 from keras_mmel.text.scorer import Ranked
 from keras_mmel.text.scorer import Rows
+from keras_mmel.text.scorer import rank_surely
 from keras_mmel.text.slots import Filled
 from keras_mmel.text.slots import Masked
 from keras_mmel.text.slots import fill_rest
@@ -15,6 +17,7 @@ from keras_mmel.text.slots import rows_of
 def greedy(
     sequences: Sequence[Masked],
     rank: Callable[[Rows, int], Ranked],
+    rank_exactly: Callable[[Rows, int], Ranked],
     num_samples: int,
     slots: int,
 ) -> list[list[Filled]]:
@@ -28,7 +31,8 @@ def greedy(
 
     Args:
         sequences: what to fill.
-        rank: gives the most likely words of rows (`WordScorer.rank_surely`).
+        rank: gives the most likely words of rows (`WordScorer.rank`).
+        rank_exactly: the same without noise, for the rows that are close.
         num_samples: samples of each sequence.
         slots: rows of one call of the masked LM.
 
@@ -36,14 +40,15 @@ def greedy(
         For each sequence its samples, fewer than `num_samples` only where
         there are no more words for the first mask.
     """
-    begun = _first_words(sequences, rank, num_samples + 1, slots)
+    surely = functools.partial(rank_surely, rank, rank_exactly)
+    begun = _first_words(sequences, surely, num_samples + 1, slots)
     tasks = [
         (index, filled)
         for index in range(len(sequences))
         for filled in begun[index][:num_samples]
     ]
     samples = [[] for _ in sequences]
-    for index, filled in _finish(sequences, tasks, rank, slots):
+    for index, filled in _finish(sequences, tasks, rank, rank_exactly, slots):
         if filled.token_ids != sequences[index].original:
             samples[index].append(filled)
     spare = [
@@ -51,7 +56,7 @@ def greedy(
         for index in range(len(sequences))
         if len(samples[index]) < num_samples < len(begun[index])
     ]
-    for index, filled in _finish(sequences, spare, rank, slots):
+    for index, filled in _finish(sequences, spare, rank, rank_exactly, slots):
         samples[index].append(filled)
     return samples
 
@@ -73,11 +78,12 @@ def _first_words(sequences, rank, count, slots):
     return begun
 
 
-def _finish(sequences, tasks, rank, slots):
+def _finish(sequences, tasks, rank, rank_exactly, slots):
     filled = fill_rest(
         [sequences[index] for index, _ in tasks],
         [first for _, first in tasks],
         rank,
+        rank_exactly,
         slots,
     )
     return [(index, one) for (index, _), one in zip(tasks, filled, strict=True)]

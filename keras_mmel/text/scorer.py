@@ -2,13 +2,14 @@
 
 Single precision adds about 2e-5 of noise to a logit, and the noise changes
 with the batch, the padding and the compiler. Where the decision is closer than
-`CLOSE`, it is therefore taken again in double precision, for that row alone.
-So the words do not depend on how the rows were batched.
+`CLOSE`, it is therefore taken again in double precision. So the words do not
+depend on how the rows were batched.
 """
 
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -22,6 +23,9 @@ CLOSE = 5e-4
 # Logits that agree to so many decimals in double precision are equal, and the
 # word with the lower id goes first.
 _EQUAL_DECIMALS = 9
+# Rows that go through the network in double precision at a time: a single one
+# of a short text costs 2.5 times as much at the size of BERT-base.
+_EXACT_ROWS = 16
 # Words of a chunk: the best of each are found first, by a vectorized maximum.
 _CHUNK = 128
 
@@ -42,15 +46,19 @@ class Rows:
     lengths: np.ndarray
     positions: np.ndarray
 
-    def one(self, index: int) -> "Rows":
-        """A single row, without its padding."""
-        only = slice(index, index + 1)
-        length = self.lengths[index]
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The four of them, as `encode_at` takes them."""
+        return self.token_ids, self.segment_ids, self.lengths, self.positions
+
+    def take(self, indices: np.ndarray | list[int]) -> "Rows":
+        """Some of the rows, without the padding that they do not need."""
+        longest = self.lengths[indices].max()
         return Rows(
-            self.token_ids[only, :length],
-            self.segment_ids[only, :length],
-            self.lengths[only],
-            self.positions[only],
+            self.token_ids[indices, :longest],
+            self.segment_ids[indices, :longest],
+            self.lengths[indices],
+            self.positions[indices],
         )
 
 
@@ -121,35 +129,23 @@ class WordScorer:
         )
 
     def rank_exactly(self, rows: Rows, count: int) -> Ranked:
-        """The same in double precision, without padding."""
+        """The same in double precision."""
         found = []
-        for logits in self._logits_exactly(rows):
-            order = np.argsort(
-                -np.round(logits, _EQUAL_DECIMALS), kind="stable"
-            )[:count]
-            top = logits.max()
-            total = top + np.log(np.exp(logits - top).sum())
-            found.append((self.allowed[order], logits[order] - total))
+        for start in range(0, len(rows.lengths), _EXACT_ROWS):
+            stop = min(start + _EXACT_ROWS, len(rows.lengths))
+            part = rows.take(np.arange(start, stop))
+            logits = self._exact(*part.arrays).numpy()
+            found += [self._ranked(row, count) for row in logits]
         ids, log_probs = map(np.stack, zip(*found, strict=True))
         return Ranked(ids, log_probs, np.zeros(len(ids), bool))
 
-    def rank_surely(self, rows: Rows, count: int) -> Ranked:
-        """`rank`, with the close rows ranked anew by `rank_exactly`."""
-        ranked = self.rank(rows, count)
-        for index in np.flatnonzero(ranked.close):
-            exact = self.rank_exactly(rows.one(index), count)
-            ranked.token_ids[index] = exact.token_ids[0]
-            ranked.log_probs[index] = exact.log_probs[0]
-        return ranked
-
-    def _logits_exactly(self, rows):
-        same_length = (rows.lengths == rows.token_ids.shape[1]).all()
-        one_by_one = map(rows.one, range(len(rows.lengths)))
-        for part in [rows] if same_length else one_by_one:
-            logits = self._exact(
-                part.token_ids, part.segment_ids, part.lengths, part.positions
-            )
-            yield from logits.numpy()[:, : len(self.allowed)]
+    def _ranked(self, logits, count):
+        logits = logits[: len(self.allowed)]
+        order = np.argsort(-np.round(logits, _EQUAL_DECIMALS), kind="stable")
+        order = order[:count]
+        top = logits.max()
+        total = top + np.log(np.exp(logits - top).sum())
+        return self.allowed[order], logits[order] - total
 
     def _function(self, count):
         if count not in self._functions:
@@ -164,7 +160,14 @@ class WordScorer:
 
     def _rank_step(self, token_ids, segment_ids, lengths, positions, count):
         decoder = self.encoder.decoder
-        x = encode_at(self.encoder, token_ids, segment_ids, lengths, positions)
+        x = encode_at(
+            self.encoder,
+            token_ids,
+            segment_ids,
+            lengths,
+            positions,
+            packed=not self.jit_compile,
+        )
         logits = tf.matmul(x, decoder.kernel) + decoder.bias
         best, indices = _top(logits, count)
         shifted = tf.exp(logits - best[:, :1])
@@ -173,17 +176,14 @@ class WordScorer:
 
     def _exact_logits(self, token_ids, segment_ids, lengths, positions):
         encoder = self.encoder.cast("float64")
-        x = encode_at(encoder, token_ids, segment_ids, lengths, positions)
+        x = encode_at(
+            encoder, token_ids, segment_ids, lengths, positions, packed=True
+        )
         return tf.matmul(x, encoder.decoder.kernel) + encoder.decoder.bias
 
     def _inputs(self, rows):
         if not self.jit_compile:
-            return (
-                rows.token_ids,
-                rows.segment_ids,
-                rows.lengths,
-                rows.positions,
-            )
+            return rows.arrays
         number, longest = rows.token_ids.shape
         more = [size for size in self.static_rows if size >= number]
         below = (more[0] if more else number) - number
@@ -196,6 +196,23 @@ class WordScorer:
             tf.constant(np.pad(rows.lengths, (0, below), constant_values=1)),
             tf.constant(np.pad(rows.positions, (0, below))),
         )
+
+
+def rank_surely(
+    rank: Callable[[Rows, int], Ranked],
+    rank_exactly: Callable[[Rows, int], Ranked],
+    rows: Rows,
+    count: int,
+) -> Ranked:
+    """`rank`, with the close rows ranked anew by `rank_exactly`."""
+    ranked = rank(rows, count)
+    close = np.flatnonzero(ranked.close)
+    if len(close):
+        exact = rank_exactly(rows.take(close), count)
+        ranked.token_ids[close] = exact.token_ids
+        ranked.log_probs[close] = exact.log_probs
+        ranked.close[close] = False
+    return ranked
 
 
 def _top(logits, count):

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_mmel.text import load_masked_lm
+from keras_mmel.text.encoder import _Packed
 from keras_mmel.text.encoder import arrays
 from keras_mmel.text.encoder import encode_at
 from keras_mmel.text.encoder import take_encoder
@@ -25,8 +26,8 @@ def rows():
     }
 
 
-def logits_of(encoder, rows):
-    x = encode_at(encoder, **rows)
+def logits_of(encoder, rows, packed=False):
+    x = encode_at(encoder, **rows, packed=packed)
     return tf.matmul(x, encoder.decoder.kernel) + encoder.decoder.bias
 
 
@@ -42,6 +43,10 @@ def model_logits(model, rows):
     )[:, 0]
 
 
+both = pytest.mark.parametrize("packed", [False, True])
+
+
+@both
 @pytest.mark.parametrize(
     "options",
     [
@@ -54,10 +59,10 @@ def model_logits(model, rows):
     ],
     ids=str,
 )
-def test_same_logits_as_a_loaded_model(tmp_path, rows, options):
+def test_same_logits_as_a_loaded_model(tmp_path, rows, options, packed):
     model = load_masked_lm(tiny.make_checkpoint(tmp_path, **options))
     np.testing.assert_allclose(
-        logits_of(take_encoder(model), rows),
+        logits_of(take_encoder(model), rows, packed),
         model_logits(model, rows),
         atol=2e-5,
     )
@@ -80,18 +85,20 @@ def hub_model(**options):
     return model
 
 
-def test_same_logits_as_a_model_of_keras_hub(rows):
+@both
+def test_same_logits_as_a_model_of_keras_hub(rows, packed):
     model = hub_model()
     np.testing.assert_allclose(
-        logits_of(take_encoder(model), rows),
+        logits_of(take_encoder(model), rows, packed),
         model_logits(model, rows),
         atol=2e-5,
     )
 
 
-def test_padding_is_not_seen(rows):
+@both
+def test_padding_is_not_seen(rows, packed):
     encoder = take_encoder(hub_model())
-    together = logits_of(encoder, rows)
+    together = logits_of(encoder, rows, packed)
     for i, length in enumerate(rows["lengths"]):
         alone = {
             "token_ids": rows["token_ids"][i : i + 1, :length],
@@ -104,11 +111,53 @@ def test_padding_is_not_seen(rows):
         )
 
 
-def test_double_precision(rows):
+@both
+def test_double_precision(rows, packed):
     encoder = take_encoder(hub_model())
-    exact = logits_of(encoder.cast("float64"), rows)
+    exact = logits_of(encoder.cast("float64"), rows, packed)
     assert exact.dtype == tf.float64
-    np.testing.assert_allclose(logits_of(encoder, rows), exact, atol=2e-5)
+    np.testing.assert_allclose(
+        logits_of(encoder, rows, packed), exact, atol=2e-5
+    )
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_tokens_that_repeat_go_through_the_first_layer_once(layers):
+    encoder = take_encoder(hub_model()).cast("float64")
+    encoder = dataclasses.replace(
+        encoder, blocks=(encoder.blocks[0], *encoder.blocks)[-layers:]
+    )
+    random = np.random.default_rng(0)
+    # Of few kinds, so that token, segment and position often agree.
+    rows = {
+        "token_ids": random.integers(0, 2, (20, 9)).astype("int32"),
+        "segment_ids": random.integers(0, 2, (20, 9)).astype("int32"),
+        "lengths": random.integers(1, 10, 20).astype("int32"),
+    }
+    rows["positions"] = (rows["lengths"] - 1).astype("int32")
+    np.testing.assert_allclose(
+        logits_of(encoder, rows, packed=True),
+        logits_of(encoder, rows),
+        rtol=0,
+        atol=1e-12,
+    )
+    seen = np.arange(9) < rows["lengths"][:, None]
+    _, index = _Packed(tf.constant(seen)).distinct(
+        (rows["token_ids"], rows["segment_ids"], np.arange(9)[None])
+    )
+    found = {
+        (int(row), int(segment), place)
+        for tokens, segments, length in zip(
+            rows["token_ids"],
+            rows["segment_ids"],
+            rows["lengths"],
+            strict=True,
+        )
+        for place, (row, segment) in enumerate(
+            zip(tokens[:length], segments[:length], strict=True)
+        )
+    }
+    assert len(set(index.numpy().tolist())) == len(found) < seen.sum()
 
 
 def test_later_training_changes_nothing(rows):

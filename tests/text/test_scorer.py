@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -5,8 +7,10 @@ import tensorflow as tf
 from keras_mmel.text import load_masked_lm
 from keras_mmel.text.encoder import take_encoder
 from keras_mmel.text.scorer import CLOSE
+from keras_mmel.text.scorer import Ranked
 from keras_mmel.text.scorer import Rows
 from keras_mmel.text.scorer import WordScorer
+from keras_mmel.text.scorer import rank_surely
 from tests.text import plain_loop
 from tests.text import tiny
 
@@ -50,10 +54,16 @@ def plain(checkpoint, rows, count):
     return np.stack(ids), np.stack(log_probs)
 
 
+def surely(scorer):
+    return functools.partial(rank_surely, scorer.rank, scorer.rank_exactly)
+
+
 @pytest.mark.parametrize("how", ["rank", "rank_exactly", "rank_surely"])
 @pytest.mark.parametrize("count", [1, 5, len(ALLOWED)])
 def test_best_words_and_their_log_probs(checkpoint, encoder, rows, how, count):
-    ranked = getattr(WordScorer(encoder, ALLOWED), how)(rows, count)
+    scorer = WordScorer(encoder, ALLOWED)
+    rank = surely(scorer) if how == "rank_surely" else getattr(scorer, how)
+    ranked = rank(rows, count)
     ids, log_probs = plain(checkpoint, rows, count)
     assert ranked.token_ids.shape == ids.shape
     atol = 1e-11 if how == "rank_exactly" else 2e-5
@@ -72,8 +82,49 @@ def test_rows_of_one_length_go_together(encoder, rows):
     )
     together = scorer.rank_exactly(same, 3)
     for i in range(6):
-        alone = scorer.rank_exactly(same.one(i), 3)
+        alone = scorer.rank_exactly(same.take([i]), 3)
         np.testing.assert_array_equal(together.token_ids[i], alone.token_ids[0])
+
+
+def test_many_rows_of_any_length_in_double_precision(checkpoint, encoder):
+    random = np.random.default_rng(1)
+    lengths = random.integers(1, 12, 37).astype("int32")
+    many = Rows(
+        random.integers(0, 230, (37, 15)).astype("int32"),
+        random.integers(0, 2, (37, 15)).astype("int32"),
+        lengths,
+        (lengths // 2).astype("int32"),
+    )
+    ranked = WordScorer(encoder, ALLOWED).rank_exactly(many, 3)
+    ids, log_probs = plain(checkpoint, many, 3)
+    np.testing.assert_array_equal(ranked.token_ids, ids)
+    np.testing.assert_allclose(ranked.log_probs, log_probs, atol=1e-11)
+
+
+def test_close_rows_alone_are_ranked_anew(encoder, rows):
+    scorer = WordScorer(encoder, ALLOWED)
+    expected = scorer.rank_exactly(rows, 2)
+    asked = []
+
+    def rank(rows, count):
+        ranked = scorer.rank(rows, count)
+        close = np.isin(np.arange(6), [1, 3])
+        ids = np.where(close[:, None], 0, ranked.token_ids)
+        return Ranked(ids, ranked.log_probs, close)
+
+    def rank_exactly(rows, count):
+        asked.append(rows)
+        return scorer.rank_exactly(rows, count)
+
+    found = rank_surely(rank, rank_exactly, rows, 2)
+    assert not found.close.any()
+    np.testing.assert_array_equal(found.token_ids, expected.token_ids)
+    np.testing.assert_array_equal(found.log_probs[1], expected.log_probs[1])
+    (only,) = asked
+    # Without the padding that the longest row of the batch asked for.
+    assert only.token_ids.shape == (2, 7)
+    assert only.lengths.tolist() == [1, 7]
+    assert only.positions.tolist() == [0, 1]
 
 
 def test_jit_pads_to_few_shapes_and_changes_nothing(encoder, rows):
@@ -117,24 +168,24 @@ def twins(encoder, first, second, shift=0.0):
 
 
 def test_close_words_are_told(encoder, rows):
-    one = rows.one(0)
+    one = rows.take([0])
     far = WordScorer(twins(encoder, 50, 40, 2 * CLOSE), ALLOWED)
     assert not far.rank(one, 1).close[0]
     near = WordScorer(twins(encoder, 50, 40, CLOSE / 2), ALLOWED)
     assert near.rank(one, 1).close[0]
     # The first beyond the wanted ones counts, what lies behind does not.
     assert near.rank(one, 2).close[0]
-    assert near.rank_surely(one, 2).token_ids[0, 0] == 40
+    assert surely(near)(one, 2).token_ids[0, 0] == 40
 
 
 def test_of_equal_words_the_lower_id_goes_first(encoder, rows):
     scorer = WordScorer(twins(encoder, 50, 40), ALLOWED)
     for i in range(6):
-        found = scorer.rank_surely(rows.one(i), 2)
+        found = surely(scorer)(rows.take([i]), 2)
         assert found.token_ids[0].tolist() == [40, 50]
     # A difference far below single precision decides.
     scorer = WordScorer(twins(encoder, 40, 50, 1e-5), ALLOWED)
-    found = scorer.rank_surely(rows, 2).token_ids
+    found = surely(scorer)(rows, 2).token_ids
     assert found.tolist() == [[50, 40]] * 6
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from keras_mmel.text.beam import beam_search
 from keras_mmel.text.greedy import greedy
+from keras_mmel.text.scorer import Ranked
 from keras_mmel.text.slots import Filled
 from keras_mmel.text.slots import fill_rest
 from tests.text import plain_loop
@@ -60,7 +61,11 @@ def check(samples, expected, positions, original):
 def test_greedy(sequences, count, slots, words):
     table = WordTable(range(2, 2 + words))
     result = greedy(
-        [masked(t, p, s) for t, s, p in sequences], table.rank, count, slots
+        [masked(t, p, s) for t, s, p in sequences],
+        table.rank,
+        table.rank,
+        count,
+        slots,
     )
     assert max(table.rows) <= slots
     for (tokens, segments, positions), samples in zip(
@@ -156,7 +161,7 @@ def test_a_better_filling_may_begin_with_a_worse_word():
     found = beam_search([sequence], rank, rank, 2, 2, 8)[0]
     assert [one.token_ids for one in found] == [(3, 2), (2, 2)]
     assert found[0].log_prob == pytest.approx(np.log(0.4 * 0.9))
-    found = greedy([sequence], rank, 2, 8)[0]
+    found = greedy([sequence], rank, rank, 2, 8)[0]
     assert [one.token_ids for one in found] == [(2, 2), (3, 2)]
 
 
@@ -164,7 +169,7 @@ def test_slots_are_full_until_the_end():
     table = WordTable(range(2, 9))
     sequences = [masked([2] * n, range(n)) for n in (1, 9, 3, 3, 6, 2, 9, 4)]
     begun = [Filled((3,), 0.0)] * len(sequences)
-    done = fill_rest(sequences, begun, table.rank, 4)
+    done = fill_rest(sequences, begun, table.rank, table.rank, 4)
     assert [len(filled.token_ids) for filled in done] == [
         1,
         9,
@@ -181,9 +186,66 @@ def test_slots_are_full_until_the_end():
     assert table.rows[0] == 4
 
 
+@settings(max_examples=50, deadline=None)
+@given(
+    sequences=many,
+    count=st.integers(1, 5),
+    slots=st.integers(1, 12),
+    levels=st.sampled_from([4, 10**6]),
+    share=st.sampled_from([0.1, 0.5, 1.0]),
+)
+def test_greedy_where_noise_could_decide(
+    sequences, count, slots, levels, share
+):
+    table = WordTable(range(2, 8), levels)
+    exact = WordTable(range(2, 8), levels)
+    random = np.random.default_rng(0)
+
+    def noisy(rows, words):
+        """Wrong words, which are told, wherever a row is close."""
+        ranked = table.rank(rows, words)
+        close = ranked.close | (random.random(len(rows.lengths)) < share)
+        ranked.token_ids[close] = 99
+        ranked.log_probs[close] = 1.0
+        return Ranked(ranked.token_ids, ranked.log_probs, close)
+
+    arguments = [masked(t, p, s) for t, s, p in sequences]
+    found = greedy(arguments, noisy, exact.rank, count, slots)
+    assert max(table.rows + exact.rows) <= slots
+    for (tokens, segments, positions), samples in zip(
+        sequences, found, strict=True
+    ):
+        expected = plain_loop.algorithm_2(
+            PlainTable(table),
+            tokens,
+            segments,
+            positions,
+            count,
+            table.allowed,
+            MASK,
+        )
+        check(samples, expected, positions, tokens)
+
+
+def test_close_words_are_decided_together():
+    table, exact = WordTable(range(2, 9)), WordTable(range(2, 9))
+
+    def rank(rows, count):
+        """Every row of four tokens or less is close."""
+        ranked = table.rank(rows, count)
+        return Ranked(ranked.token_ids, ranked.log_probs, rows.lengths <= 4)
+
+    sequences = [masked([2] * n, range(n)) for n in (9, 4, 9, 3, 9, 4, 9, 9)]
+    begun = [Filled((3,), 0.0)] * len(sequences)
+    done = fill_rest(sequences, begun, rank, exact.rank, 4)
+    assert done == fill_rest(sequences, begun, table.rank, table.rank, 4)
+    # In one go as soon as nothing waits, then the next mask of each.
+    assert exact.rows == [3, 3, 2]
+
+
 def test_nothing_to_fill():
     table = WordTable(range(2, 9))
-    assert fill_rest([], [], table.rank, 4) == []
-    assert greedy([], table.rank, 2, 4) == []
+    assert fill_rest([], [], table.rank, table.rank, 4) == []
+    assert greedy([], table.rank, table.rank, 2, 4) == []
     assert beam_search([], table.rank, table.rank, 2, 2, 4) == []
     assert table.rows == []
