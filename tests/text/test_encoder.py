@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from keras_mmel.text import load_masked_lm
-from keras_mmel.text.encoder import _Packed
 from keras_mmel.text.encoder import arrays
 from keras_mmel.text.encoder import encode_at
 from keras_mmel.text.encoder import take_encoder
+from keras_mmel.text.packing import PackedTokens
 from tests.text import tiny
 
 
@@ -142,7 +142,7 @@ def test_tokens_that_repeat_go_through_the_first_layer_once(layers):
         atol=1e-12,
     )
     seen = np.arange(9) < rows["lengths"][:, None]
-    _, index = _Packed(tf.constant(seen)).distinct(
+    _, index = PackedTokens(tf.constant(seen)).distinct(
         (rows["token_ids"], rows["segment_ids"], np.arange(9)[None])
     )
     found = {
