@@ -7,6 +7,7 @@ import scipy.stats
 
 from examples import digits
 from examples import digits_table
+from examples import digits_training
 from examples import digits_views
 from examples import quickstart
 from examples import records
@@ -58,7 +59,7 @@ class TestData:
 
     def test_the_groups_are_those_of_training(self):
         found = settings("uniform") | {"batch_size": 200, "passes": 1}
-        data = digits.training_data(found, seed=5)
+        data = digits_training.training_data(found, seed=5)
         (images, labels), _ = digits_views.load()
         for epoch in range(2):
             ((x, y),) = data
@@ -79,7 +80,9 @@ class TestPlain:
     def test_originals_alone(self):
         assert settings("plain", 1) == settings("plain", 3)
         (images, labels), _ = digits_views.load()
-        x, y = next(iter(digits.training_data(settings("plain"), seed=0)))
+        x, y = next(
+            iter(digits_training.training_data(settings("plain"), seed=0))
+        )
         assert x.shape == (20, 8, 8, 1)
         known = {
             image.tobytes(): label
@@ -92,7 +95,7 @@ class TestPlain:
 class TestWhole:
     def test_views_that_lost_ink_are_masked(self):
         views, down, right = digits_views.groups_of(2, 6, 0, 0)
-        x, _ = digits.only_whole({"views": views}, None)
+        x, _ = digits_training.only_whole({"views": views}, None)
         (images, _), _ = digits_views.load()
         cut, _ = digits_views.what_is_lost(2)
         rows = np.arange(200)[:, None]
@@ -115,7 +118,7 @@ def made(tmp_path_factory):
             function = f"set_{name}_op_parallelism_threads"
             patch.setattr(threading, function, lambda count: None)
         digits.main(words)
-        patch.setattr(digits, "Trainer", None)
+        patch.setattr(digits_training, "Trainer", None)
         digits.main(words)
     found = {r["method"]: r for r in records.read_records(folder)}
     return found
@@ -152,7 +155,7 @@ class TestRecords:
     def test_a_seed_does_not_depend_on_those_before(self, made, monkeypatch):
         monkeypatch.setattr(quickstart, "PASSES", 1)
         keras.utils.clear_session()
-        trainer = digits.Trainer(made["hard-whole"]["settings"])
+        trainer = digits_training.Trainer(made["hard-whole"]["settings"])
         alone = trainer.run(1)
         curves = made["hard-whole"]["runs"][1]["curves"]
         for name, curve in curves.items():
