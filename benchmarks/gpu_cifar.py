@@ -81,7 +81,7 @@ class Trainings:
         rate = settings["learning_rate"]
         model = cifar_model.build_model(settings, 1, learning_rate=rate)
         if settings["method"] == "mmel-h":
-            model.lambda_p = settings["lambda_p"]
+            model.lambda_p = float(settings["lambda_p"])
         same = {"da-long": "da"}
         kind = (
             same.get(settings["method"], settings["method"]),

@@ -64,11 +64,13 @@ def compile_model(model: keras.Model, settings: dict, learning_rate) -> None:
 
 def wrap(model: keras.Model, settings: dict) -> keras.Model:
     """`model` as the method of `settings` trains it; plain for one view."""
-    method, lambda_p = settings["method"], settings["lambda_p"]
+    method = settings["method"]
     if method in ("da", "da-long"):
         return model
     if method == "consistency":
         return rivals.Consistency(model)
+    # Read only where the method has one.
+    lambda_p = float(settings["lambda_p"] or 0)
     if method == "mmel-s":
         objective = objectives.Soft(
             lambda_p,

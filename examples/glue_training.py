@@ -82,10 +82,10 @@ def _wrap(model, settings):
     if method == "uniform":
         objective = keras_mmel.objectives.Uniform()
     elif method == "mmel-h":
-        objective = keras_mmel.objectives.Hard(settings["lambda_p"])
+        objective = keras_mmel.objectives.Hard(float(settings["lambda_p"]))
     elif method == "mmel-s":
         objective = keras_mmel.objectives.Soft(
-            settings["lambda_p"],
+            float(settings["lambda_p"]),
             settings["lambda_t"],
             stop_gradient=not settings.get("soft_gradient", False),
         )

@@ -8,6 +8,7 @@ runs from before it could be chosen keep their names.
 import argparse
 import hashlib
 import json
+import math
 from collections.abc import Iterable
 from collections.abc import Mapping
 
@@ -17,8 +18,16 @@ CHOICES = ("augment_original", "fixed_views", "soft_gradient")
 def add_objective(parser: argparse.ArgumentParser) -> None:
     """The options of the objectives."""
     add = parser.add_argument
-    add("--lambda_p", type=float, default=1.0)
+    add("--lambda_p", type=kl_coefficient, default=1.0, help="from 0 to inf")
     add("--lambda_t", type=float, default=1.0)
+
+
+def kl_coefficient(text: str) -> float | str:
+    """A value of --lambda_p; infinity stays a word, which JSON has not."""
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"must be from 0 to inf, not {text}")
+    return "inf" if math.isinf(value) else value
 
 
 def add_soft_gradient(parser: argparse.ArgumentParser) -> None:

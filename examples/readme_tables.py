@@ -171,7 +171,7 @@ def _cifar_table(found):
         numbers = [settings[key] for key in ("num_views", "epochs", "replicas")]
         for key in ("lambda_p", "lambda_t"):
             if settings[key] not in (None, 1.0):
-                name += f", {key} {settings[key]:g}"
+                name += f", {key} {float(settings[key]):g}"
         row = (_ORDER.index(record["method"]), name, *numbers)
         runs.setdefault(row, {})[record["seed"]] = record
     uniform = [row for row in runs if row[1] == "uniform"]

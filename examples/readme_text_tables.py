@@ -60,7 +60,7 @@ def glue(results, markdown, spread, origin):
     """GLUE: a row for each method and kind of labels, a column for a task."""
     found = [
         record
-        for record in records.read_records(results / "glue")
+        for record in records.read_records(results / "small" / "glue")
         if record["method"] != "teacher"
     ]
     if not found:

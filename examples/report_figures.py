@@ -9,8 +9,8 @@ def as_image(table: str, lines: list) -> str | None:
     """A figure of a table as a `data:` address; None where none helps.
 
     Args:
-        table: `"lambda_p"` gives a curve over lambda_p, others a row of dots
-            for every method.
+        table: those of a sweep of lambda_p give a curve over it, others a row
+            of dots for every method.
         lines: `report_tables.Line`s.
     """
     lines = [line for line in lines if line.runs]
@@ -20,7 +20,7 @@ def as_image(table: str, lines: list) -> str | None:
 
     figure = matplotlib.figure.Figure(figsize=(8, 0.3 * len(lines) + 1.2))
     axes = figure.add_subplot()
-    if table == "lambda_p":
+    if table.endswith("lambda_p"):
         figure.set_size_inches(7, 4)
         draw_lambda(axes, lines)
     else:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import statistics
 from collections.abc import Iterable
 
@@ -13,6 +14,7 @@ from examples.reproduce.cells import Cell
 # has the same views and the same cost.
 REFERENCES = ("uniform", "baseline", "da")
 EXTRA_SCORES = ("nll", "ece", "accuracy_flipped", "accuracy_shifted")
+_METHOD = re.compile("^(da-long|da|uniform|baseline|mmel-h|mmel-s)(?![a-z])")
 IN_PERCENT = ("ece", "accuracy_flipped", "accuracy_shifted")
 
 
@@ -101,12 +103,23 @@ def welch(values: tuple[float, ...], reference: tuple[float, ...]):
 
 
 def reference_of(line: Line, lines: Iterable[Line]) -> Line | None:
-    """The line that `line` is tested against; None for itself or none."""
-    row = [other for other in lines if other.cell.row == line.cell.row]
+    """The line that `line` is tested against; None for itself or none.
+
+    It is of the same row. One that shares what follows the method in the name
+    of the column, such as the number of views, comes before one that is a
+    method alone.
+    """
+    row = {
+        other.cell.column: other
+        for other in lines
+        if other.cell.row == line.cell.row and other.runs
+    }
+    rest = _METHOD.sub("", line.cell.column)
     for name in REFERENCES:
-        for other in row:
-            if other.cell.column == name and other.runs:
-                return None if other is line else other
+        names = (name + rest, name + rest.partition(" ")[0], name)
+        other = next((row[text] for text in names if text in row), None)
+        if other is not None:
+            return None if other is line else other
     return None
 
 

@@ -18,6 +18,8 @@ TABLES: dict[str, Callable[[str, Places], list[Cell]]] = {
     "table6": texts.table6,
     "rivals": images.rivals,
     "lambda_p": images.lambda_p,
+    "glue_lambda_p": texts.glue_lambda_p,
+    "glue_views": texts.glue_views,
 }
 
 

@@ -42,6 +42,19 @@ def of_glue(method, *words):
 IMAGE_SCRIPTS = [of_cifar, of_imagenet]
 
 
+@pytest.mark.parametrize("of_script", [of_cifar, of_imagenet, of_glue])
+class TestLambdaP:
+    def test_infinity_is_a_word(self, of_script):
+        assert of_script("mmel-h", "--lambda_p", "inf")["lambda_p"] == "inf"
+        assert of_script("mmel-h", "--lambda_p", "0")["lambda_p"] == 0.0
+
+    @pytest.mark.parametrize("text", ["-1", "nan"])
+    def test_out_of_range(self, of_script, text, capsys):
+        with pytest.raises(SystemExit):
+            of_script("mmel-h", f"--lambda_p={text}")
+        assert "must be from 0 to inf" in capsys.readouterr().err
+
+
 class TestNames:
     """Of runs from before there were choices."""
 

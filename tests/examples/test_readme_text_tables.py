@@ -38,7 +38,7 @@ def write(folder, method, labels, seed, **scores):
 
 
 def test_glue(tmp_path):
-    folder = tmp_path / "glue"
+    folder = tmp_path / "small" / "glue"
     write(folder, "teacher", None, 0, accuracy=1.0)
     write(folder, "mmel-h", "original", 0, accuracy=0.5)
     write(folder, "mmel-h", "original", 1, accuracy=0.7)

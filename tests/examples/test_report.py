@@ -82,6 +82,28 @@ class TestRows:
         assert report_tables.reference_of(lines[0], lines) is None
         assert report_tables.reference_of(lines[2], lines) is lines[1]
 
+    @pytest.mark.parametrize(
+        ("column", "reference"),
+        [
+            ("mmel-h-5", "uniform-5"),
+            ("mmel-s-5 lambda_t=2", "uniform-5"),
+            ("mmel-h-10", "da"),
+            ("mmel-h original labels", "uniform original labels"),
+            ("da-long", "da"),
+        ],
+    )
+    def test_the_reference_has_the_same_settings(self, column, reference):
+        columns = ("da", "uniform-5", "uniform original labels", column)
+        lines = {
+            name: report_tables.line_of(
+                Cell("t", name, "m", (), (0,), ("a",), "r", name),
+                [{"scores": {"a": 0.8}, "hours": 1.0}],
+            )
+            for name in columns
+        }
+        found = report_tables.reference_of(lines[column], lines.values())
+        assert found is lines[reference]
+
     def test_two_scores_in_a_cell(self):
         cell = Cell("t", "c", "m", (), (0,), ("a", "b"), "r", "c")
         found = report_tables.line_of(

@@ -6,11 +6,13 @@ from examples import cifar
 from examples import glue
 from examples import glue_settings as naming
 from examples import glue_work
+from examples import records
 from examples.reproduce import __main__ as command_line
 from examples.reproduce import registry
 from examples.reproduce.cells import Places
 
 TABLES = sorted(registry.TABLES)
+WITHOUT_PAPER = ("rivals", "lambda_p", "figure2", "glue_lambda_p", "glue_views")
 
 
 def cells(table, scale="paper", only=()):
@@ -32,9 +34,47 @@ def test_every_cell_is_a_command_of_its_script(table, scale):
         assert isinstance(kind, str)
         assert units > 0
         assert (cell.paper is not None) == (
-            scale == "paper" and table not in ("rivals", "lambda_p", "figure2")
+            scale == "paper" and table not in WITHOUT_PAPER
         )
     assert len(records) == sum(len(cell.seeds) for cell in found)
+
+
+class TestSweepsOnGlue:
+    def settings(self, cell, seed=1):
+        args = glue.parse_arguments(cell.run_arguments(seed))
+        return glue_work.one_run(args)
+
+    def test_lambda_p_to_both_ends(self):
+        found = cells("glue_lambda_p", "small")
+        given = [self.settings(cell)["lambda_p"] for cell in found]
+        assert given == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, "inf"]
+
+    def test_views_of_the_same_samples(self):
+        found = cells("glue_views", "small", ["mmel-h"])
+        settings = [self.settings(cell) for cell in found]
+        assert [s["num_views"] for s in settings] == [2, 3, 5]
+        assert {s["data"]["num_augmented"] for s in settings} == {4}
+        # Five views are the run of table 3.
+        (same,) = cells("table3", "small", ["stsb", "mmel-h"])
+        assert self.settings(same) == settings[-1]
+
+    def test_a_record_can_be_written(self, tmp_path):
+        for cell in cells("glue_lambda_p", "small"):
+            records.write_record(tmp_path / "one.json", self.settings(cell))
+        for cell in cells("lambda_p", "small"):
+            args = cifar.parse_arguments(cell.run_arguments(0))
+            settings = cifar.run_settings(args, "mmel-h", 0)
+            records.write_record(tmp_path / "one.json", settings)
+        assert settings["lambda_p"] == "inf"
+
+
+def test_table_4_at_small_scale_has_uniform_beside_the_others():
+    columns = [c.column for c in cells("table4", "small", ["stsb"])]
+    assert sorted(columns) == sorted(
+        f"{method} {labels} labels"
+        for method in ("uniform", "mmel-h", "mmel-s")
+        for labels in ("original", "teacher")
+    )
 
 
 class TestTable1:
