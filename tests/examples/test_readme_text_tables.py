@@ -32,7 +32,7 @@ def write(folder, method, labels, seed, **scores):
         "scores": {"last": scores, "best": {}},
         "settings": {"task": "mrpc", "labels": labels, "method": method},
     }
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     name = f"{method}-{labels}-{seed}.json"
     (folder / name).write_text(json.dumps(record))
 
