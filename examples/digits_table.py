@@ -123,6 +123,10 @@ def _scores(record, name):
     return [run["scores"][name] for run in record["runs"]]
 
 
+def _probability(p):
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
 def _numbers(record, reference):
     cells = [str(len(record["runs"]))]
     for name in ("accuracy", "accuracy_shifted"):
@@ -134,7 +138,7 @@ def _numbers(record, reference):
             difference, p = report_tables.welch(values, others)
         if name == "accuracy":
             cells.append("" if difference is None else f"{difference:+.2f}")
-        cells.append("" if p is None else f"{p:.3f}")
+        cells.append("" if p is None else _probability(p))
     if record["method"] == "plain":
         return [*cells, *[""] * (1 + len(_SHARES))]
     cells.append(f"{statistics.mean(_scores(record, 'effective_views')):.2f}")
