@@ -34,6 +34,14 @@ def originals(draw):
 many = st.lists(originals(), min_size=1, max_size=6)
 
 
+def by_hand(table, tokens, segments, positions, count):
+    """Samples of one sequence by the plain loop."""
+    allowed = table.allowed
+    return plain_loop.algorithm_2(
+        PlainTable(table), tokens, segments, positions, count, allowed, MASK
+    )
+
+
 def check(samples, expected, positions, original):
     found = []
     for sample in samples:
@@ -71,15 +79,7 @@ def test_greedy(sequences, count, slots, words):
     for (tokens, segments, positions), samples in zip(
         sequences, result, strict=True
     ):
-        expected = plain_loop.algorithm_2(
-            PlainTable(table),
-            tokens,
-            segments,
-            positions,
-            count,
-            table.allowed,
-            MASK,
-        )
+        expected = by_hand(table, tokens, segments, positions, count)
         check(samples, expected, positions, tokens)
         # As many as there are first words, but for the original.
         assert count >= len(samples) >= min(count, words - 1)
@@ -215,15 +215,7 @@ def test_greedy_where_noise_could_decide(
     for (tokens, segments, positions), samples in zip(
         sequences, found, strict=True
     ):
-        expected = plain_loop.algorithm_2(
-            PlainTable(table),
-            tokens,
-            segments,
-            positions,
-            count,
-            table.allowed,
-            MASK,
-        )
+        expected = by_hand(table, tokens, segments, positions, count)
         check(samples, expected, positions, tokens)
 
 
