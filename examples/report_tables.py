@@ -13,6 +13,8 @@ from examples.reproduce.cells import Cell
 # What a cell of the same row is tested against: the first that is there. It
 # has the same views and the same cost.
 REFERENCES = ("uniform", "baseline", "da")
+# Of a sweep: the end of it that is the mean.
+OF_SWEEP = " lambda_p=inf"
 EXTRA_SCORES = ("nll", "ece", "accuracy_flipped", "accuracy_shifted")
 _METHOD = re.compile("^(da-long|da|uniform|baseline|mmel-h|mmel-s)(?![a-z])")
 IN_PERCENT = ("ece", "accuracy_flipped", "accuracy_shifted")
@@ -116,7 +118,8 @@ def reference_of(line: Line, lines: Iterable[Line]) -> Line | None:
     }
     rest = _METHOD.sub("", line.cell.column)
     for name in REFERENCES:
-        names = (name + rest, name + rest.partition(" ")[0], name)
+        without = name + rest.partition(" ")[0]
+        names = (name + rest, without, name, name + OF_SWEEP)
         other = next((row[text] for text in names if text in row), None)
         if other is not None:
             return None if other is line else other

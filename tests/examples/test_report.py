@@ -104,6 +104,16 @@ class TestRows:
         found = report_tables.reference_of(lines[column], lines.values())
         assert found is lines[reference]
 
+    def test_a_sweep_stands_beside_the_mean(self):
+        lines = [
+            line(f"{method} lambda_p={value:g}", [0.5])
+            for method, value in (("maxup", 0), ("mmel-h", 1))
+        ]
+        lines.append(line("uniform lambda_p=inf", [0.6]))
+        for one, mean in zip(lines, (True, True, False), strict=True):
+            found = report_tables.reference_of(one, lines)
+            assert found is (lines[-1] if mean else None)
+
     def test_two_scores_in_a_cell(self):
         cell = Cell("t", "c", "m", (), (0,), ("a", "b"), "r", "c")
         found = report_tables.line_of(

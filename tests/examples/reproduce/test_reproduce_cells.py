@@ -47,7 +47,11 @@ class TestSweepsOnGlue:
     def test_lambda_p_to_both_ends(self):
         found = cells("glue_lambda_p", "small")
         given = [self.settings(cell)["lambda_p"] for cell in found]
-        assert given == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, "inf"]
+        assert given == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, None]
+        # The mean is a run of table 3, and so is lambda_p = 1.
+        for method, cell in (("uniform", found[-1]), ("mmel-h", found[4])):
+            (same,) = cells("table3", "small", ["stsb", method])
+            assert self.settings(same) == self.settings(cell)
 
     def test_views_of_the_same_samples(self):
         found = cells("glue_views", "small", ["mmel-h"])
@@ -63,9 +67,21 @@ class TestSweepsOnGlue:
             records.write_record(tmp_path / "one.json", self.settings(cell))
         for cell in cells("lambda_p", "small"):
             args = cifar.parse_arguments(cell.run_arguments(0))
-            settings = cifar.run_settings(args, "mmel-h", 0)
+            (method,) = args.methods
+            settings = cifar.run_settings(args, method, 0)
             records.write_record(tmp_path / "one.json", settings)
-        assert settings["lambda_p"] == "inf"
+
+
+def test_the_ends_of_the_sweep_are_rivals():
+    found = cells("lambda_p", "small")
+    rivals = {
+        cell.column: cell.run_arguments(0)
+        for cell in cells("rivals", "small", ["1000"])
+    }
+    same = {0: "maxup", 4: "mmel-h", -1: "uniform"}
+    for place, method in same.items():
+        given = found[place].run_arguments(0)
+        assert cifar.record_path(given) == cifar.record_path(rivals[method])
 
 
 def test_table_4_at_small_scale_has_uniform_beside_the_others():
