@@ -7,6 +7,7 @@ import numpy as np
 
 import keras_mmel
 from examples import glue_scores
+from examples import records
 from examples.glue_settings import EPSILON
 from examples.glue_settings import NOT_DECAYED
 from examples.progress import Progress
@@ -194,6 +195,8 @@ def train(settings, student, table, evaluation, verbose):
         "best": glue_scores.reported(task, curves, "best"),
         "seconds": evaluation.seconds,
         "cpu_seconds": evaluation.cpu_seconds,
+        "examples_per_second": examples / max(evaluation.seconds, 1e-9),
+        "peak_memory_mb": records.peak_memory_mb(),
         "views_per_cpu_second": examples
         * views
         / max(evaluation.cpu_seconds, 1e-9),

@@ -267,6 +267,9 @@ def main(argv=None):
             "accuracy": progress.curves["val_accuracy"][-1],
             "nll": progress.curves["val_nll"][-1],
             "seconds": progress.seconds,
+            "examples_per_second": views
+            / settings["num_views"]
+            / progress.seconds,
             "views_per_second": views / progress.seconds,
             "peak_memory_mb": records.peak_memory_mb(),
         }

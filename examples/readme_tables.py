@@ -15,18 +15,29 @@ import re
 import statistics
 import sys
 
-from examples import options
 from examples import readme_text_tables
-from examples import records
+from examples import report
+from examples import report_tables
+from examples.reproduce.cells import Places
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _TABLE = re.compile(
     r"(<!-- table (\w+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL
 )
-# What the runs in one table of CIFAR have in common; the rest are its columns.
-_SHARED = ("dataset", "depth", "limit", "test_limit", "batch_size")
-_SHARED += ("learning_rate", "weight_decay", "mixed_precision")
-_ORDER = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
+
+# Columns of the report's table in that of the README, and their names there.
+_CIFAR_COLUMNS = {
+    "runs": "seeds",
+    "ours": "test accuracy, %",
+    "beside the reference": "minus `uniform`",
+    "p (Welch)": "p (Welch)",
+    "nll": "test loss",
+    "ece": "ECE, %",
+    "flipped": "flipped, %",
+    "shifted": "shifted, %",
+}
+
+_CIFAR_COMMAND = "python -m examples.reproduce rivals --scale small"
 
 
 # Text
@@ -99,8 +110,13 @@ def verdict(scores):
     )
 
 
-def origin(record):
-    """The command and the machine of a record, as one line."""
+def origin(record, command=None):
+    """The command and the machine of a record, as one line.
+
+    Args:
+        record: one of those that the table is made from.
+        command: what made all of them; by default what made this one.
+    """
     environment = record["environment"]
     machine = ", ".join(
         environment["accelerators"]
@@ -110,7 +126,7 @@ def origin(record):
     if environment["dirty"]:
         commit += " with changes"
     return (
-        f"`{record['command']}`: commit {commit}, {machine}, Keras "
+        f"`{command or record['command']}`: commit {commit}, {machine}, Keras "
         f"{environment['keras']}, {environment['backend']} backend."
     )
 
@@ -156,72 +172,31 @@ def quickstart(results):
 
 
 def cifar(results):
-    groups = {}
-    for record in records.read_records(results / "cifar"):
-        shared = [record["settings"][name] for name in _SHARED]
-        groups.setdefault(json.dumps(shared), []).append(record)
-    return "\n".join(_cifar_table(groups[key]) for key in sorted(groups))
-
-
-def _cifar_table(found):
-    runs = {}
-    for record in found:
-        settings = record["settings"]
-        name = options.described({**settings, "method": record["method"]})
-        numbers = [settings[key] for key in ("num_views", "epochs", "replicas")]
-        for key in ("lambda_p", "lambda_t"):
-            if settings[key] not in (None, 1.0):
-                name += f", {key} {float(settings[key]):g}"
-        row = (_ORDER.index(record["method"]), name, *numbers)
-        runs.setdefault(row, {})[record["seed"]] = record
-    uniform = [row for row in runs if row[1] == "uniform"]
-    rows = []
-    for row in sorted(runs):
-        _, name, views, epochs, _ = row
-        of_row = runs[row]
-        # With one uniform row, it is what all others are compared with.
-        same = uniform[0] if len(uniform) == 1 else (2, "uniform", *row[2:])
-        change = ""
-        if row != same:
-            change = difference(
-                _accuracies(of_row), _accuracies(runs.get(same))
-            )
-        column = [record["scores"] for record in of_row.values()]
-        hours = statistics.mean(record["hours"] for record in of_row.values())
-        rows.append(
-            [
-                f"`{name}`",
-                str(views),
-                str(epochs),
-                str(len(of_row)),
-                spread(_accuracies(of_row).values(), 2, 100),
-                change,
-                spread([scores["nll"] for scores in column], 3),
-                f"{60 * hours:.1f}",
-            ]
-        )
-    settings = found[0]["settings"]
-    data = settings["dataset"].replace("cifar", "CIFAR-")
-    sizes = [
-        f"{settings[key] or 'all'} {name} images"
-        for key, name in (("limit", "training"), ("test_limit", "test"))
-    ]
-    header = ["method", "views", "epochs", "seeds", "test accuracy, %"]
-    header += ["minus `uniform`", "test loss", "minutes a run"]
-    return (
-        f"ResNet-{settings['depth']} on {data}, {' and '.join(sizes)}, "
-        f"batches of {settings['batch_size']}:\n\n"
-        + markdown(header, rows)
-        + f"\n{origin(found[0])}\n"
+    places = Places(out=str(results / "small"))
+    lines = report.lines_of("rivals", "small", places)
+    rows = dict.fromkeys(line.cell.row for line in lines if line.runs)
+    return "\n".join(
+        _cifar_table([line for line in lines if line.cell.row == row])
+        for row in rows
     )
 
 
-def _accuracies(runs):
-    """Accuracy by seed."""
-    return {
-        seed: record["scores"]["accuracy"]
-        for seed, record in (runs or {}).items()
-    }
+def _cifar_table(lines):
+    names = report_tables.header(lines)
+    columns = [names.index(name) for name in _CIFAR_COLUMNS]
+    rows = [
+        [f"`{row[1]}`", *(row[column] for column in columns)]
+        for row in report_tables.rows(lines)
+    ]
+    header = ["method", *_CIFAR_COLUMNS.values()]
+    found = [record for line in lines for record in line.records]
+    settings = found[0]["settings"]
+    return (
+        f"ResNet-{settings['depth']} on CIFAR-10, "
+        f"{settings['limit'] // 10} images a class, "
+        f"{settings['epochs']} epochs, batches of {settings['batch_size']}:"
+        f"\n\n{markdown(header, rows)}\n{origin(found[0], _CIFAR_COMMAND)}\n"
+    )
 
 
 def benchmarks(results):

@@ -2,7 +2,8 @@
 
 import json
 
-from examples import records
+from examples import report
+from examples.reproduce.cells import Places
 from keras_mmel.text.glue import TASKS
 
 _METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
@@ -58,20 +59,21 @@ def quickstart(results, markdown, spread, origin):
 
 def glue(results, markdown, spread, origin):
     """GLUE: a row for each method and kind of labels, a column for a task."""
-    found = [
-        record
-        for record in records.read_records(results / "small" / "glue")
-        if record["method"] != "teacher"
-    ]
+    scores, found = {}, []
+    for table in ("table3", "table4"):
+        places = Places(out=str(results / "small"))
+        for line in report.lines_of(table, "small", places):
+            for record in line.records:
+                settings = record["settings"]
+                row = (record["method"], settings["labels"] or "")
+                # The two tables share runs: one of a seed counts.
+                cell = scores.setdefault(row, {})
+                cell = cell.setdefault(settings["task"], {})
+                metric = TASKS[settings["task"]].metrics[0]
+                cell[record["seed"]] = record["scores"]["last"][metric]
+                found.append(record)
     if not found:
         return ""
-    scores = {}
-    for record in found:
-        settings = record["settings"]
-        task = settings["task"]
-        row = (record["method"], settings["labels"] or "")
-        value = record["scores"]["last"][TASKS[task].metrics[0]]
-        scores.setdefault(row, {}).setdefault(task, []).append(value)
     tasks = [task for task in TASKS if any(task in s for s in scores.values())]
     rows = [
         [
@@ -95,4 +97,6 @@ def glue(results, markdown, spread, origin):
 
 
 def _cell(values, spread):
-    return f"{spread(values, 1, 100)} ({len(values)})" if values else ""
+    if not values:
+        return ""
+    return f"{spread(values.values(), 1, 100)} ({len(values)})"

@@ -2,15 +2,17 @@
 
     python -m examples.report --scale small             docs/tables/small-*.md
     python -m examples.report --scale paper table1
+    python -m examples.report --scale small --html report.html
 
 For each table: ours (mean and deviation over seeds) beside the paper's number,
 the difference to the reference of its row (uniform weights, else the baseline)
-with a test of Welch, hours, examples a second and peak memory. `--html` writes
-one page with everything, figures included. Nothing is typed by hand: a table
-whose cells have no record stays empty, and tables without any are left out.
+with a test of Welch, hours, examples a second and peak memory; and a figure.
+`--html` writes one page with everything. Nothing is typed by hand: a cell of
+the paper without a record stays empty, and tables without any are left out.
 """
 
 import argparse
+import base64
 import html
 import importlib
 import json
@@ -21,6 +23,7 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from examples import report_tables
+from examples.reproduce import presets
 from examples.reproduce import registry
 from examples.reproduce.cells import Places
 
@@ -51,7 +54,11 @@ def parse_arguments(argv=None):
     add("--scale", choices=("paper", "small"), default="small")
     add("--records", help="folder of the records (results/SCALE)")
     add("--out", default="docs/tables", help="folder of the tables")
+    add("--figures", help="also write a figure of each table to this folder")
     add("--html", help="also write this page, with figures")
+    for name in presets.NAMES:
+        text = "preset that the text runs had (as last run)"
+        add(f"--{name}", help=text)
     add("--check", action="store_true", help="only tell whether they are right")
     args = parser.parse_args(argv)
     unknown = set(args.tables) - set(registry.TABLES)
@@ -60,14 +67,24 @@ def parse_arguments(argv=None):
             f"TABLE must be one of {', '.join(registry.TABLES)}. "
             f"Received: {' '.join(sorted(unknown))}"
         )
-    args.records = args.records or f"results/{args.scale}"
+    args.places = Places(
+        out=args.records or f"results/{args.scale}",
+        **{name: getattr(args, name) for name in presets.NAMES},
+    )
     return args
 
 
-def lines_of(table: str, scale: str, records: str) -> list:
-    """The lines of a table, its cells in order, from the records there."""
+def lines_of(table: str, scale: str, places: Places) -> list:
+    """The lines of a table, row by row.
+
+    Args:
+        table: a name in `registry.TABLES`.
+        scale: `"paper"` or `"small"`.
+        places: where the records are, and the presets of the text runs;
+            without, those that were last run there.
+    """
     found = []
-    for cell in registry.TABLES[table](scale, Places(out=records)):
+    for cell in registry.TABLES[table](scale, presets.recall(places)):
         script = importlib.import_module(cell.module)
         paths = [
             script.record_path(cell.run_arguments(seed)) for seed in cell.seeds
@@ -82,7 +99,9 @@ def lines_of(table: str, scale: str, records: str) -> list:
                 ],
             )
         )
-    return found
+    # What is compared stands together.
+    rows = list(dict.fromkeys(line.cell.row for line in found))
+    return sorted(found, key=lambda line: rows.index(line.cell.row))
 
 
 def text_of(table: str, lines: list) -> str:
@@ -106,11 +125,26 @@ def page_of(tables: dict, scale: str) -> str:
         title = registry.TABLES[table].__doc__.partition("\n")[0]
         parts.append(f"<h2>{table}</h2><p>{html.escape(title)}</p>")
         parts.append(_html_table(names, rows))
-        figure = report_figures.as_image(table, lines)
-        if figure:
-            parts.append(f'<img alt="{table}" src="{figure}">')
+        image = report_figures.as_png(table, lines)
+        if image is not None:
+            data = base64.b64encode(image).decode("ascii")
+            source = f"data:image/png;base64,{data}"
+            parts.append(f'<img alt="{table}" src="{source}">')
     title = f"The paper's tables, scale: {scale}"
     return _PAGE.format(title=title, body="\n".join(parts))
+
+
+def write_figures(tables: dict, scale: str, folder: pathlib.Path) -> None:
+    """A file for each table that a figure helps."""
+    from examples import report_figures
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for table, lines in tables.items():
+        image = report_figures.as_png(table, lines)
+        if image is not None:
+            path = folder / f"{scale}-{table}.png"
+            path.write_bytes(image)
+            print(f"wrote {path}")
 
 
 def _html_table(names, rows):
@@ -127,11 +161,12 @@ def main(argv=None):
     out = pathlib.Path(args.out)
     tables = {}
     for table in args.tables or registry.TABLES:
-        lines = lines_of(table, args.scale, args.records)
+        lines = lines_of(table, args.scale, args.places)
         if any(line.runs for line in lines):
             tables[table] = lines
     if not tables:
-        print(f"no records of these tables in {args.records}", file=sys.stderr)
+        folder = args.places.out
+        print(f"no records of these tables in {folder}", file=sys.stderr)
         return 1
     wrong = []
     for table, lines in tables.items():
@@ -144,6 +179,8 @@ def main(argv=None):
             out.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path}")
+    if args.figures and not args.check:
+        write_figures(tables, args.scale, pathlib.Path(args.figures))
     if args.html and not args.check:
         page = pathlib.Path(args.html)
         page.parent.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,15 @@
-"""Figures of the report: scores with their spread, and the sweep of lambda."""
+"""Figures of the report: scores with their spread, sweeps, and curves."""
 
-import base64
 import io
 import statistics
 
 
-def as_image(table: str, lines: list) -> str | None:
-    """A figure of a table as a `data:` address; None where none helps.
+def as_png(table: str, lines: list) -> bytes | None:
+    """A figure of a table as a PNG file; None where none helps.
 
     Args:
-        table: those of a sweep of lambda_p give a curve over it, others a row
-            of dots for every method.
+        table: those of a sweep of lambda_p give a curve over it, `figure2` a
+            curve over epochs, others a row of dots for every method.
         lines: `report_tables.Line`s.
     """
     lines = [line for line in lines if line.runs]
@@ -18,17 +17,27 @@ def as_image(table: str, lines: list) -> str | None:
         return None
     import matplotlib.figure
 
-    figure = matplotlib.figure.Figure(figsize=(8, 0.3 * len(lines) + 1.2))
-    axes = figure.add_subplot()
+    figure = matplotlib.figure.Figure(layout="constrained")
     if table.endswith("lambda_p"):
         figure.set_size_inches(7, 4)
-        draw_lambda(axes, lines)
+        draw_lambda(figure.add_subplot(), lines)
+    elif table == "figure2":
+        rows = list(dict.fromkeys(line.cell.row for line in lines))
+        figure.set_size_inches(9, 2.7 * ((len(rows) + 1) // 2))
+        places = figure.subplots((len(rows) + 1) // 2, 2, squeeze=False)
+        for axes in places.flat[len(rows) :]:
+            axes.set_axis_off()
+        for axes, row in zip(places.flat, rows, strict=False):
+            draw_curves(axes, [ln for ln in lines if ln.cell.row == row])
+            axes.set_title(row)
+        places.flat[0].legend()
     else:
-        draw_dots(axes, lines)
+        figure.set_size_inches(8, 0.3 * len(lines) + 1.2)
+        draw_dots(figure.add_subplot(), lines)
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
-    text = base64.b64encode(file.getvalue()).decode("ascii")
-    return f"data:image/png;base64,{text}"
+    # Without the version of matplotlib in it, so that it changes less often.
+    figure.savefig(file, format="png", dpi=110, metadata={"Software": None})
+    return file.getvalue()
 
 
 def draw_dots(axes, lines: list) -> None:
@@ -42,7 +51,9 @@ def draw_dots(axes, lines: list) -> None:
     names = [f"{line.cell.row}  {line.cell.column}" for line in lines]
     axes.set_yticks(range(len(lines)), names)
     axes.invert_yaxis()
-    axes.set_xlabel("score in percent (dots: seeds; x: the paper)")
+    dots = "score in percent (dots: seeds"
+    with_paper = any(line.cell.paper for line in lines)
+    axes.set_xlabel(dots + ("; x: the paper)" if with_paper else ")"))
     axes.grid(axis="x", alpha=0.3)
 
 
@@ -56,5 +67,26 @@ def draw_lambda(axes, lines: list) -> None:
     names = [line.cell.column.rpartition("=")[2] for line in lines]
     axes.set_xticks(places, names)
     axes.set_xlabel("lambda_p (0: the hardest view, inf: the mean)")
-    axes.set_ylabel("score in percent")
+    axes.set_ylabel("score in percent (dots: seeds)")
     axes.grid(axis="y", alpha=0.3)
+
+
+def draw_curves(axes, lines: list) -> None:
+    """Development scores by epoch: the mean over seeds, and their range."""
+    for line in lines:
+        metric = line.cell.scores[0].rpartition(".")[2]
+        curves = [record["curves"] for record in line.records]
+        epochs = curves[0]["val_epoch"]
+        columns = list(
+            zip(*(curve[f"val_{metric}"] for curve in curves), strict=True)
+        )
+        means = [100 * statistics.mean(column) for column in columns]
+        (drawn,) = axes.plot(epochs, means, ".-", label=line.cell.column)
+        low = [100 * min(column) for column in columns]
+        high = [100 * max(column) for column in columns]
+        axes.fill_between(
+            epochs, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0
+        )
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("score in percent")
+    axes.grid(alpha=0.3)

@@ -19,6 +19,12 @@ EXTRA_SCORES = ("nll", "ece", "accuracy_flipped", "accuracy_shifted")
 _METHOD = re.compile("^(da-long|da|uniform|baseline|mmel-h|mmel-s)(?![a-z])")
 IN_PERCENT = ("ece", "accuracy_flipped", "accuracy_shifted")
 
+_COSTS = (
+    ("hours a run", "hours", 3),
+    ("examples/s", "speed", 0),
+    ("peak MB", "memory", 0),
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Line:
@@ -31,6 +37,7 @@ class Line:
         extra: for each further score, its mean; empty where there is none.
         hours, speed, memory: means over the runs; None where records have
             none. Examples a second, 2**20 bytes.
+        records: the records themselves.
     """
 
     cell: Cell
@@ -39,6 +46,7 @@ class Line:
     hours: float | None
     speed: float | None
     memory: float | None
+    records: tuple[dict, ...]
 
     @property
     def runs(self) -> int:
@@ -47,7 +55,7 @@ class Line:
 
 def line_of(cell: Cell, records: Iterable[dict]) -> Line:
     """The line of a cell from its records, one for each seed."""
-    records = list(records)
+    records = tuple(records)
 
     def mean(read):
         found = [read(record) for record in records]
@@ -72,6 +80,7 @@ def line_of(cell: Cell, records: Iterable[dict]) -> Line:
         mean(lambda record: record["hours"]),
         mean(lambda record: record["scores"].get("examples_per_second")),
         mean(lambda record: record["scores"].get("peak_memory_mb")),
+        records,
     )
 
 
@@ -132,25 +141,26 @@ def header(lines: list[Line]) -> list[str]:
     if any(line.cell.paper for line in lines):
         names += ["paper", "difference"]
     names += ["beside the reference", "p (Welch)"]
+    names += [name.replace("accuracy_", "") for name in _extra(lines)]
     return names + [
-        *(
-            name.replace("accuracy_", "")
-            for name in EXTRA_SCORES
-            if any(name in line.extra for line in lines)
-        ),
-        "hours a run",
-        "examples/s",
-        "peak MB",
+        name
+        for name, attribute, _ in _COSTS
+        if any(getattr(line, attribute) is not None for line in lines)
     ]
 
 
 def rows(lines: list[Line]) -> list[list[str]]:
-    """The table as text; what has not been run is empty."""
+    """The table as text.
+
+    A line without runs is empty but for the paper's number, and left out where
+    the paper has none.
+    """
     with_paper = any(line.cell.paper for line in lines)
-    extra = [n for n in EXTRA_SCORES if any(n in line.extra for line in lines)]
     found, last = [], None
     for line in lines:
         cell = line.cell
+        if not line.runs and cell.paper is None:
+            continue
         texts = [cell.row if cell.row != last else "", cell.column]
         last = cell.row
         texts += [str(line.runs), _both(_spread(v) for v in line.values)]
@@ -165,11 +175,19 @@ def rows(lines: list[Line]) -> list[list[str]]:
         texts.append(_both("" if p is None else f"{p:.3f}" for _, p in tests))
         texts += [
             _number(line.extra.get(name), 2 if name != "nll" else 3)
-            for name in extra
+            for name in _extra(lines)
         ]
-        texts += [_number(line.hours, 3), _number(line.speed, 0)]
-        found.append([*texts, _number(line.memory, 0)])
+        texts += [
+            _number(getattr(line, attribute), digits)
+            for name, attribute, digits in _COSTS
+            if name in header(lines)
+        ]
+        found.append(texts)
     return found
+
+
+def _extra(lines):
+    return [n for n in EXTRA_SCORES if any(n in line.extra for line in lines)]
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:

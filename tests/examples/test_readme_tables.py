@@ -2,21 +2,12 @@
 
 import json
 
+import cell_records
 import numpy as np
 import pytest
 
 from examples import readme_tables
 from examples import records
-
-ENVIRONMENT = {
-    "accelerators": [],
-    "cores": 2,
-    "cpu": "Made Up 1",
-    "commit": "0123456789",
-    "dirty": False,
-    "keras": "3.15.1",
-    "backend": "tensorflow",
-}
 
 
 def around(name, content="old\n"):
@@ -32,37 +23,34 @@ def cells(text):
     return {row[0]: row[1:] for row in split if row[0] != "---"}
 
 
-def cifar_record(method, seed, accuracy, **settings):
-    views = 1 if method.startswith("da") else 5
-    return {
-        "command": "python -m examples.cifar --method all",
-        "method": method,
-        "seed": seed,
-        "environment": ENVIRONMENT,
-        "hours": 0.1,
-        "scores": {"accuracy": accuracy, "nll": 1.5},
-        "settings": {
-            "dataset": "cifar10",
-            "depth": 20,
-            "limit": 1000,
-            "test_limit": None,
-            "batch_size": 50,
-            "learning_rate": 0.1,
-            "weight_decay": 5e-4,
-            "mixed_precision": None,
-            "num_views": views,
-            "epochs": 15,
-            "replicas": 1,
-            "lambda_p": 1.0 if method.startswith("mmel") else None,
-            "lambda_t": 1.0 if method == "mmel-s" else None,
-            **settings,
-        },
-    }
+def write_cifar(results, accuracy):
+    """Records of few labels: accuracy by number of images and method."""
 
+    def make(score, seed):
+        return {
+            "command": "python -m examples.cifar --method da",
+            "seed": seed,
+            "environment": cell_records.ENVIRONMENT,
+            "hours": 0.1,
+            "scores": {
+                "accuracy": score,
+                "nll": 1.5,
+                "ece": 0.123,
+                "accuracy_flipped": score,
+                "accuracy_shifted": score / 2,
+            },
+            "settings": {
+                "depth": 8,
+                "limit": limit,
+                "epochs": 60,
+                "batch_size": 50,
+            },
+        }
 
-def write(folder, found):
-    for number, record in enumerate(found):
-        records.write_record(folder / "cifar" / f"{number}.json", record)
+    for limit, values in accuracy.items():
+        cell_records.write(
+            results / "small", "rivals", values, make, [f"-{limit}-"]
+        )
 
 
 def test_no_record_is_said_so(tmp_path):
@@ -88,53 +76,36 @@ def test_cifar_against_numpy(tmp_path):
         "mmel-h": [0.51, 0.56, 0.5],
         "da": [0.4, 0.41],
     }
-    found = [
-        cifar_record(method, seed, value)
-        for method, values in accuracy.items()
-        for seed, value in enumerate(values)
-    ]
-    found.append(cifar_record("mmel-s", 0, 0.6, lambda_t=0.5))
-    write(tmp_path, found)
+    write_cifar(tmp_path, {1000: accuracy})
     text = readme_tables.updated(around("cifar"), tmp_path)
-    assert "ResNet-20 on CIFAR-10, 1000 training images" in text
+    assert "ResNet-8 on CIFAR-10, 100 images a class" in text
+    assert "`python -m examples.reproduce rivals --scale small`: com" in text
     rows = cells(text)
-    assert list(rows)[1:] == [
-        "`da`",
-        "`uniform`",
-        "`mmel-h`",
-        "`mmel-s, lambda_t 0.5`",
-    ]
+    # In the order of the cells, without those that have not run.
+    assert list(rows)[1:] == ["`da`", "`uniform`", "`mmel-h`"]
     for method, values in accuracy.items():
         row = rows[f"`{method}`"]
-        assert row[2] == str(len(values))
+        assert row[0] == str(len(values))
         mean, deviation = 100 * np.mean(values), 100 * np.std(values, ddof=1)
-        assert row[3] == f"{mean:.2f} ± {deviation:.2f}"
-    gains = 100 * (np.array(accuracy["mmel-h"]) - accuracy["uniform"])
-    error = np.std(gains, ddof=1) / np.sqrt(3)
-    assert rows["`mmel-h`"][4] == f"{np.mean(gains):+.2f} ± {error:.2f}"
-    assert rows["`uniform`"][4] == ""
-    assert rows["`mmel-s, lambda_t 0.5`"][3:5] == ["60.00", "+10.00"]
-    assert rows["`da`"][6] == "6.0"
+        assert row[1] == f"{mean:.2f} ± {deviation:.2f}"
+        gain = 100 * (np.mean(values) - np.mean(accuracy["uniform"]))
+        assert row[2] == ("" if method == "uniform" else f"{gain:+.2f}")
+        assert row[4:6] == ["1.500", "12.30"]
+        assert row[7] == f"{mean / 2:.2f}"
 
 
-def test_other_settings_are_another_table(tmp_path):
-    write(
-        tmp_path,
-        [
-            cifar_record("uniform", 0, 0.5),
-            cifar_record("uniform", 0, 0.6, depth=32),
-        ],
-    )
+def test_another_number_of_images_is_another_table(tmp_path):
+    write_cifar(tmp_path, {1000: {"da": [0.4]}, 2500: {"da": [0.5]}})
     text = readme_tables.updated(around("cifar"), tmp_path)
     assert text.count("| --- |") == 2
-    assert "ResNet-32 on CIFAR-10" in text
+    assert "250 images a class" in text
 
 
 def test_quickstart_against_numpy(tmp_path):
     accuracy = {"da": [0.8, 0.9], "uniform": [0.9, 0.94], "mmel-h": [0.9, 0.9]}
     record = {
         "command": "python -m examples.quickstart",
-        "environment": {**ENVIRONMENT, "dirty": True},
+        "environment": {**cell_records.ENVIRONMENT, "dirty": True},
         "settings": {"seeds": 2},
         "cpu_seconds": 99.6,
         "runs": [
@@ -175,7 +146,7 @@ def test_benchmarks(tmp_path):
         "ratio_to_plain": {"q25": 0.9, "median": 1.01, "q75": 1.1},
     }
     case = {"examples": 4, "views": 10, "methods": {"hard": figures}}
-    shared = {"command": "python -m x", "environment": ENVIRONMENT}
+    shared = {"command": "python -m x", "environment": cell_records.ENVIRONMENT}
     folder = tmp_path / "benchmarks"
     records.write_record(
         folder / "step.json",
@@ -200,7 +171,7 @@ def test_benchmarks(tmp_path):
 def test_check_tells_and_changes_nothing(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(around("cifar"))
-    write(tmp_path, [cifar_record("da", 0, 0.5)])
+    write_cifar(tmp_path, {1000: {"da": [0.5]}})
     arguments = ["--readme", str(readme), "--results", str(tmp_path)]
     with pytest.raises(SystemExit, match="differ from the records"):
         readme_tables.main(["--check", *arguments])

@@ -1,19 +1,11 @@
 import json
 
+import cell_records
+
 from examples import readme_text_tables
 from examples.readme_tables import markdown
 from examples.readme_tables import origin
 from examples.readme_tables import spread
-
-ENVIRONMENT = {
-    "accelerators": [],
-    "cores": 2,
-    "cpu": "chip",
-    "commit": "0123456789",
-    "dirty": False,
-    "keras": "3.15.1",
-    "backend": "tensorflow",
-}
 
 
 def test_generation():
@@ -24,29 +16,33 @@ def test_generation():
     assert "| BERT-tiny: nlpaug | 20 | 20.0 | 18.0 to 22.0 |\n" in text
 
 
-def write(folder, method, labels, seed, **scores):
-    record = {
-        "command": "python -m examples.glue all",
-        "environment": ENVIRONMENT,
-        "method": method,
-        "scores": {"last": scores, "best": {}},
-        "settings": {"task": "mrpc", "labels": labels, "method": method},
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    name = f"{method}-{labels}-{seed}.json"
-    (folder / name).write_text(json.dumps(record))
-
-
 def test_glue(tmp_path):
-    folder = tmp_path / "small" / "glue"
-    write(folder, "teacher", None, 0, accuracy=1.0)
-    write(folder, "mmel-h", "original", 0, accuracy=0.5)
-    write(folder, "mmel-h", "original", 1, accuracy=0.7)
-    write(folder, "mmel-h", "teacher", 0, accuracy=0.65)
-    write(folder, "baseline", None, 0, accuracy=0.61)
+    def write(table, values, labels):
+        def make(score, seed):
+            return {
+                "command": "python -m examples.glue all",
+                "environment": cell_records.ENVIRONMENT,
+                "hours": 1.0,
+                "method": next(iter(values)).split()[0],
+                "seed": seed,
+                "scores": {"last": {"accuracy": score}},
+                "settings": {
+                    "task": "mrpc",
+                    "labels": labels,
+                    "student": "small_bert",
+                    "data": None,
+                },
+            }
+
+        cell_records.write(tmp_path / "small", table, values, make, ["mrpc"])
+
+    write("table3", {"baseline": [0.61]}, None)
+    write("table3", {"mmel-h": [0.65]}, "teacher")
+    write("table4", {"mmel-h original labels": [0.5, 0.7]}, "original")
     text = readme_text_tables.glue(tmp_path, markdown, spread, origin)
     lines = text.splitlines()
     assert lines[0] == "| method | mrpc accuracy |"
+    # The run that both tables have counts once.
     assert lines[2:5] == [
         "| `baseline` | 61.0 (1) |",
         "| `mmel-h`, teacher labels | 65.0 (1) |",
@@ -66,7 +62,11 @@ def test_quickstart(tmp_path):
         {"method": method, "scores": {"accuracy": accuracy, "loss": 0.25}}
         for method, accuracy in [("uniform", 0.8), ("uniform", 0.9), ("x", 1)]
     ]
-    record = {"command": "c", "environment": ENVIRONMENT, "runs": runs}
+    record = {
+        "command": "c",
+        "environment": cell_records.ENVIRONMENT,
+        "runs": runs,
+    }
     (tmp_path / "text_quickstart.json").write_text(json.dumps(record))
     text = readme_text_tables.quickstart(tmp_path, markdown, spread, origin)
     assert "| `uniform` | 2 | 85.0 ± 7.1 | 0.250 ± 0.000 |\n" in text

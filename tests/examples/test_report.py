@@ -1,15 +1,17 @@
-import json
+import base64
 import statistics
 
+import cell_records
+import matplotlib.figure
 import pytest
 import scipy.stats
 
 from examples import report
+from examples import report_figures
 from examples import report_tables
 from examples.records import ROOT
-from examples.reproduce import registry
+from examples.reproduce import presets
 from examples.reproduce.cells import Cell
-from examples.reproduce.cells import Places
 from examples.reproduce.paper import PaperValue
 
 
@@ -127,26 +129,55 @@ class TestRows:
 def records(tmp_path):
     """A record for two seeds of two cells of a table."""
     out = tmp_path / "records"
-    cells = registry.collect(
-        ["rivals"], "small", Places(out=str(out)), ["1000"]
+    values = dict.fromkeys(("uniform", "mmel-h"), (0.5, 0.6))
+    cell_records.write(
+        out,
+        "rivals",
+        values,
+        lambda score, seed: record(score, nll=1.5, ece=0.1),
+        ["1000"],
     )
-    chosen = [cell for cell in cells if cell.column in ("uniform", "mmel-h")]
-    for cell in chosen:
-        script = __import__(cell.module, fromlist=["record_path"])
-        for seed in (0, 1):
-            path = script.record_path(cell.run_arguments(seed))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(record(0.5 + seed / 10, nll=1.5, ece=0.1))
-            path.write_text(text)
     return out
+
+
+class TestCurves:
+    def test_mean_and_range_of_the_seeds(self):
+        cell = Cell("figure2", "c", "m", (), (0,), ("last.f1",), "r", "hard")
+        runs = [
+            {
+                "scores": {"last": {"f1": values[-1]}},
+                "hours": 1.0,
+                "curves": {"val_epoch": [1.0, 2.0], "val_f1": values},
+            }
+            for values in ([0.2, 0.4], [0.4, 0.8])
+        ]
+        axes = matplotlib.figure.Figure().add_subplot()
+        report_figures.draw_curves(axes, [report_tables.line_of(cell, runs)])
+        (drawn,) = axes.lines
+        assert list(drawn.get_xdata()) == [1.0, 2.0]
+        assert drawn.get_ydata() == pytest.approx([30.0, 60.0])
+        (area,) = axes.collections
+        (path,) = area.get_paths()
+        heights = path.vertices[path.vertices[:, 0] == 2.0][:, 1]
+        assert (heights.min(), heights.max()) == pytest.approx((40.0, 80.0))
+
+    def test_a_place_for_every_task(self):
+        found = []
+        for row, column in (("a", "hard"), ("a", "soft"), ("b", "hard")):
+            cell = Cell("t", column, "m", (), (0,), ("f1",), row, column)
+            one = {"scores": {"f1": 0.5}, "hours": 1.0}
+            one["curves"] = {"val_epoch": [1.0], "val_f1": [0.5]}
+            found.append(report_tables.line_of(cell, [one]))
+        assert report_figures.as_png("figure2", found).startswith(b"\x89PNG")
 
 
 class TestCommand:
     def test_writes_checks_and_rewrites(self, records, tmp_path, capsys):
         out = tmp_path / "tables"
         words = ["--records", str(records), "--out", str(out)]
-        page = tmp_path / "report.html"
-        assert report.main([*words, "--html", str(page)]) == 0
+        page, figures = tmp_path / "report.html", tmp_path / "figures"
+        pictures = ["--html", str(page), "--figures", str(figures)]
+        assert report.main([*words, *pictures]) == 0
         # What has no record is left out, tables that share cells are not.
         names = {path.name for path in out.iterdir()}
         assert "small-rivals.md" in names
@@ -154,11 +185,17 @@ class TestCommand:
         text = (out / "small-rivals.md").read_text()
         assert "| uniform | 2 | 55.00 ± 7.07 |" in text
         assert "| 1.500 | 10.00 |" in text
-        assert "| mmel-s | 0 |  |" in text
+        # Neither run here nor in the paper.
+        assert "mmel-s" not in text
+        assert "hours a run |" in text
+        assert "peak MB" not in text
         assert report.main([*words, "--check"]) == 0
         html = page.read_text()
         assert html.count("<img") >= 1
         assert "data:image/png;base64," in html
+        picture = (figures / "small-rivals.png").read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert base64.b64encode(picture).decode() in html
 
         (out / "small-rivals.md").write_text(text.replace("55.00", "95.00"))
         assert report.main([*words, "--check"]) == 1
@@ -168,6 +205,41 @@ class TestCommand:
 
     def test_no_records(self, tmp_path, capsys):
         assert report.main(["--records", str(tmp_path)]) == 1
+        assert "no records" in capsys.readouterr().err
+
+    def test_text_cells_have_the_presets_of_the_runs(self, tmp_path, capsys):
+        given = dict.fromkeys(presets.NAMES, "/somewhere/small_bert")
+        out = tmp_path / "records"
+        settings = {"student": "small_bert", "data": None}
+
+        def write():
+            cell_records.write(
+                out,
+                "glue_lambda_p",
+                {"uniform lambda_p=inf": (0.2, 0.3)},
+                lambda score, seed: {
+                    "scores": {"last": {"spearman": score}},
+                    "hours": 1.0,
+                    "settings": settings,
+                },
+                **given,
+            )
+
+        write()
+        words = ["glue_lambda_p", "--records", str(out), "--check", "--out"]
+        words.append(str(tmp_path / "tables"))
+        # Nobody says which presets; then the command; then a record.
+        assert report.main(words) == 1
+        assert "no records" in capsys.readouterr().err
+        by_hand = [w for name in given for w in (f"--{name}", "small_bert")]
+        assert report.main([*words, *by_hand]) == 1
+        assert "does not match the records" in capsys.readouterr().err
+        settings["data"] = {"masked_lm": "small_bert"}
+        settings["data"]["teacher"] = {"student": "small_bert"}
+        write()
+        assert report.main(words) == 1
+        assert "does not match the records" in capsys.readouterr().err
+        assert report.main([*words, "--teacher", "another_bert"]) == 1
         assert "no records" in capsys.readouterr().err
 
     def test_unknown_table(self, capsys):
