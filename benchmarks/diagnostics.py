@@ -48,7 +48,7 @@ def convnet() -> keras.Model:
 
 CASES = {
     # name: (builder, input shape, examples, views, steps an epoch, epochs)
-    "mlp": (step.mlp, (64,), 16, 10, 400, 20),
+    "tiny mlp": (step.tiny_mlp, (64,), 16, 10, 400, 20),
     "convnet": (convnet, (32, 32, 3), 16, 10, 200, 12),
 }
 

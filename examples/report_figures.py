@@ -87,6 +87,7 @@ def draw_curves(axes, lines: list) -> None:
         axes.fill_between(
             epochs, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0
         )
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
     axes.set_ylabel("score in percent")
     axes.grid(alpha=0.3)
