@@ -47,9 +47,9 @@ class TestSweepsOnGlue:
     def test_lambda_p_to_both_ends(self):
         found = cells("glue_lambda_p", "small")
         given = [self.settings(cell)["lambda_p"] for cell in found]
-        assert given == [0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, None]
+        assert given == [0.0, 0.1, 0.3, 1.0, 3.0, None]
         # The mean is a run of table 3, and so is lambda_p = 1.
-        for method, cell in (("uniform", found[-1]), ("mmel-h", found[4])):
+        for method, cell in (("uniform", found[-1]), ("mmel-h", found[3])):
             (same,) = cells("table3", "small", ["stsb", method])
             assert self.settings(same) == self.settings(cell)
 
@@ -78,7 +78,7 @@ def test_the_ends_of_the_sweep_are_rivals():
         cell.column: cell.run_arguments(0)
         for cell in cells("rivals", "small", ["1000"])
     }
-    same = {0: "maxup", 4: "mmel-h", -1: "uniform"}
+    same = {0: "maxup", 3: "mmel-h", -1: "uniform"}
     for place, method in same.items():
         given = found[place].run_arguments(0)
         assert cifar.record_path(given) == cifar.record_path(rivals[method])
