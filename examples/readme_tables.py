@@ -259,6 +259,29 @@ def text_generation(results):
     return f"{table}\n{origin(record)}\n"
 
 
+def diagnostics(results):
+    path = results / "benchmarks" / "diagnostics.json"
+    if not path.exists():
+        return ""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        [
+            case,
+            f"{found['cpu_ms_per_step']:.2f}",
+            f"{found['cpu_ms_per_look']:.0f}",
+            f"{found['looks_per_fit']:.1f} in {found['epochs']} epochs of "
+            f"{found['steps_per_epoch']} steps",
+            f"{100 * found['share_of_looks']:.2f}",
+            f"{ratio['median']:.3f} ({ratio['q25']:.3f} to {ratio['q75']:.3f})",
+        ]
+        for case, found in record["cases"].items()
+        for ratio in (found["ratio_to_plain"],)
+    ]
+    header = ["`fit` with `ViewWeights`", "CPU ms a step", "CPU ms a look"]
+    header += ["looks", "share of looks, %", "`fit` with to without"]
+    return f"{markdown(header, rows)}\n{origin(record)}\n"
+
+
 def text_quickstart(results):
     return readme_text_tables.quickstart(results, markdown, spread, origin)
 
@@ -271,6 +294,7 @@ TABLES = {
     "quickstart": quickstart,
     "cifar": cifar,
     "benchmarks": benchmarks,
+    "diagnostics": diagnostics,
     "text_generation": text_generation,
     "text_quickstart": text_quickstart,
     "glue": glue,

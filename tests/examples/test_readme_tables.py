@@ -168,6 +168,30 @@ def test_benchmarks(tmp_path):
     assert rows["group views"] == ["9.88 (9.12 to 10.50)"]
 
 
+def test_diagnostics(tmp_path):
+    case = {
+        "cpu_ms_per_step": 12.345,
+        "cpu_ms_per_look": 45.6,
+        "looks_per_fit": 3.0,
+        "epochs": 12,
+        "steps_per_epoch": 200,
+        "share_of_looks": 0.0123,
+        "ratio_to_plain": {"q25": 0.9, "median": 1.01, "q75": 1.1},
+    }
+    records.write_record(
+        tmp_path / "benchmarks" / "diagnostics.json",
+        {
+            "command": "python -m x",
+            "environment": cell_records.ENVIRONMENT,
+            "cases": {"convnet": case},
+        },
+    )
+    rows = cells(readme_tables.updated(around("diagnostics"), tmp_path))
+    looks = "3.0 in 12 epochs of 200 steps"
+    ratio = "1.010 (0.900 to 1.100)"
+    assert rows["convnet"] == ["12.35", "46", looks, "1.23", ratio]
+
+
 def test_check_tells_and_changes_nothing(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(around("cifar"))
