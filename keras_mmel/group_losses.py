@@ -84,44 +84,58 @@ def group_losses(
     found = []
     for output in outputs:
         batch_checks.check_label_shape(output, views)
-        losses, compiled = _rows(output, objective, x)
-        weight = output.weight
-        if weight is None:
-            found.append((losses, compiled.losses))
-        else:
-            found.append((losses * weight, compiled.losses * weight))
-    total, original = (
+        losses, original, compiled = _losses(output, objective, x)
+        weight = 1.0 if output.weight is None else output.weight
+        if weight != 1.0:
+            losses, original = losses * weight, original * weight
+        found.append((losses, original))
+    losses, original = (
         functools.reduce(operator.add, parts)
         for parts in zip(*found, strict=True)
     )
-    batch = groups.batch_size(x)
-
-    def grouped(rows):
-        return ops.reshape(rows, (batch, views))
-
     return GroupLosses(
-        grouped(total),
-        grouped(original)[:, 0],
+        losses,
+        original,
         view_losses.reduction_of(outputs),
         compiled.elements,
-        None if compiled.kept is None else grouped(compiled.kept)[:, 0],
+        compiled.kept,
     )
 
 
-def _rows(output, objective, x):
-    """Losses of the flat batch: what the objective takes, and compiled."""
+def _losses(output, objective, x):
+    """What the objective takes, and the compiled loss of view 0."""
     teacher, soft_loss = output.extra
     views = groups.num_views(x)
     prediction = output.prediction
-    compiled = view_losses.rows(
-        output.loss,
-        groups.repeat_for_views(output.label, views),
-        prediction,
-        views,
-    )
+
+    def grouped(rows):
+        return ops.reshape(rows, (groups.batch_size(x), views))
+
+    def of_all_views():
+        compiled = view_losses.rows(
+            output.loss,
+            groups.repeat_for_views(output.label, views),
+            prediction,
+            views,
+        )
+        if compiled.kept is not None:
+            compiled = compiled._replace(kept=grouped(compiled.kept)[:, 0])
+        return compiled, grouped(compiled.losses)
+
     if teacher is None and not objective.soft_targets:
-        return compiled.losses, compiled
+        compiled, losses = of_all_views()
+        return losses, losses[:, 0], compiled
     twin = soft_targets.twin_for(output, soft_loss)
+    if twin.from_logits:
+        compiled = view_losses.rows(
+            output.loss, output.label, groups.original_rows(prediction, views)
+        )
+        original = compiled.losses
+    else:
+        # Keras looks for logits in the operation behind a softmax, which a
+        # slice would hide.
+        compiled, losses = of_all_views()
+        original = losses[:, 0]
     if teacher is not None:
         teacher = soft_targets.teacher_rows(teacher, prediction, output.name, x)
         if twin.kind in ("categorical", "binary"):
@@ -136,5 +150,7 @@ def _rows(output, objective, x):
             getattr(objective, "stop_gradient", True),
         )
     augmented = view_losses.rows(twin.loss, target, prediction, views).losses
-    is_original = ops.arange(ops.shape(augmented)[0]) % views == 0
-    return ops.where(is_original, compiled.losses, augmented), compiled
+    losses = ops.concatenate(
+        [original[:, None], grouped(augmented)[:, 1:]], axis=1
+    )
+    return losses, original, compiled
