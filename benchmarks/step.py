@@ -3,11 +3,13 @@
     python -m benchmarks.step
 
 Trains the same network on the same flat batch with plain Keras and with
-`MMELModel` (uniform, hard, soft), in turns within one process, and compares the
-CPU time of whole `fit` calls. Prints the median ratio to plain `fit` and its
-quartiles, and writes them to results/benchmarks/step.json.
+`MMELModel` (uniform, hard, soft) by the function that `fit` calls for every
+step. They take turns within one process, a step or a few each, since the speed
+of a machine drifts within seconds. Compares their CPU time: prints the median
+ratio to plain Keras and its quartiles, and writes them to
+results/benchmarks/step.json.
 
-About 8 minutes on two cores. CPU time counts all threads, so that the ratios
+About 6 minutes on two cores. CPU time counts all threads, so that the ratios
 hold on a machine that does other work as well.
 """
 
@@ -58,15 +60,15 @@ def resnet20() -> keras.Model:
 
 
 CASES = {
-    # name: (builder, input shape, examples, views, steps of one fit)
-    "mlp": (mlp, (784,), 128, 10, 30),
-    "tiny mlp": (tiny_mlp, (64,), 16, 10, 400),
-    "resnet20": (resnet20, (32, 32, 3), 4, 10, 4),
+    # name: (builder, input shape, examples, views, steps of a turn)
+    "mlp": (mlp, (784,), 128, 10, 5),
+    "tiny mlp": (tiny_mlp, (64,), 16, 10, 40),
+    "resnet20": (resnet20, (32, 32, 3), 4, 10, 1),
 }
 
 
 def trainer(method: str, builder, shape, examples, views, steps, jit):
-    """A function that runs one `fit` and returns CPU seconds of a step."""
+    """A function that runs one turn and returns CPU seconds of a step."""
     keras.utils.set_random_seed(0)
     random = np.random.default_rng(0)
     x = random.normal(size=(examples, views, *shape)).astype("float32")
@@ -82,23 +84,27 @@ def trainer(method: str, builder, shape, examples, views, steps, jit):
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         jit_compile=jit,
     )
-    data = tf.data.Dataset.from_tensors(batch).repeat(steps)
+    data = tf.data.Dataset.from_tensors(batch).repeat()
+    model.fit(data, steps_per_epoch=3, shuffle=False, verbose=0)
+    batches = iter(data)
 
-    def fit():
+    def turn():
         start = time.process_time()
-        model.fit(data, verbose=0)
+        for _ in range(steps):
+            logs = model.train_function(batches)
+        float(logs["loss"])
         return (time.process_time() - start) / steps
 
-    return fit
+    return turn
 
 
 def measure(case: str, rounds: int, jit: bool) -> dict:
     """CPU seconds of a step for each method, interleaved."""
     *settings, steps = CASES[case]
-    fits = {m: trainer(m, *settings, steps, jit) for m in METHODS}
-    for fit in fits.values():
-        fit()
-    spent = in_turns(fits, rounds, f"{case}: ")
+    turns = {m: trainer(m, *settings, steps, jit) for m in METHODS}
+    for turn in turns.values():
+        turn()
+    spent = in_turns(turns, rounds, f"{case}: ")
     plain = np.array(spent["plain"])
     return {
         method: {
@@ -112,10 +118,10 @@ def measure(case: str, rounds: int, jit: bool) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="example: python -m benchmarks.step --cases mlp --rounds 5",
+        epilog="example: python -m benchmarks.step --cases mlp --rounds 40",
     )
     parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
-    parser.add_argument("--rounds", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=240)
     parser.add_argument("--jit", action="store_true", help="compile with XLA")
     parser.add_argument("--out", default="results/benchmarks/step.json")
     args = parser.parse_args()
@@ -126,7 +132,7 @@ def main() -> None:
         results[case] = {
             "examples": examples,
             "views": views,
-            "steps_per_fit": steps,
+            "steps_of_a_turn": steps,
             "methods": measure(case, args.rounds, args.jit),
         }
         for method, figures in results[case]["methods"].items():
