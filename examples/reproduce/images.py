@@ -1,4 +1,4 @@
-"""The cells of the image tables: 1, 2 and 5, and the rivals.
+"""The cells of the image tables: 1, 2 and 5, and beyond the paper.
 
 At `--scale small` the same comparison fits two CPU cores: a class-balanced
 1,000 images, shallower networks, batches of 50. A small cell has no value of
@@ -62,6 +62,22 @@ def rivals(scale: str, places: Places) -> list[Cell]:
     ]
 
 
+def equal_steps(scale: str, places: Places) -> list[Cell]:
+    """CIFAR-10: as many steps and view passes as plain training has."""
+    return [
+        cell
+        for method in ("da-long", "uniform", "mmel-h", "mmel-s")
+        for cell in _cifar(
+            "equal_steps",
+            {"dataset": "cifar10", "depth": 20, "method": method},
+            10,
+            None,
+            scale,
+            places,
+        )
+    ]
+
+
 def lambda_p(scale: str, places: Places) -> list[Cell]:
     """CIFAR-10: MMEL-H from the maximum (0) to the mean (inf)."""
     found = []
@@ -109,7 +125,7 @@ def _cifar(
     if value is not None and value.std is None:
         # The paper ran what is slow once.
         seeds = PAPER_SEEDS[:1]
-    shape = ["--depth", str(depth)]
+    shape, batch = ["--depth", str(depth)], 128
     if scale == "small":
         seeds, value = SMALL_SEEDS, None
         depth = SMALL_DEPTHS[depth]
@@ -117,9 +133,14 @@ def _cifar(
         epochs = str(FEW_LABELS[limit])
         shape = ["--depth", str(depth), "--limit", str(limit)]
         shape += ["--epochs", epochs, "--eval_every", epochs]
-        shape += ["--batch_size", "50"]
+        batch = 50
         # Table 2 varies the views.
         num_views = num_views if table == "table2" else 5
+    if table == "equal_steps" and method != "da-long":
+        # As many views in a step as `da-long` has images.
+        batch //= num_views
+    if batch != 128:
+        shape += ["--batch_size", str(batch)]
     shape += ["--dataset", dataset, "--num_views", str(max(num_views, 2))]
     name, row = f"{dataset}-resnet{depth}", f"{dataset} ResNet{depth}"
     if limit is not None:

@@ -17,6 +17,7 @@ TABLES: dict[str, Callable[[str, Places], list[Cell]]] = {
     "table5": images.table5,
     "table6": texts.table6,
     "rivals": images.rivals,
+    "equal_steps": images.equal_steps,
     "lambda_p": images.lambda_p,
     "glue_lambda_p": texts.glue_lambda_p,
     "glue_views": texts.glue_views,

@@ -12,7 +12,14 @@ from examples.reproduce import registry
 from examples.reproduce.cells import Places
 
 TABLES = sorted(registry.TABLES)
-WITHOUT_PAPER = ("rivals", "lambda_p", "figure2", "glue_lambda_p", "glue_views")
+WITHOUT_PAPER = (
+    "rivals",
+    "equal_steps",
+    "lambda_p",
+    "figure2",
+    "glue_lambda_p",
+    "glue_views",
+)
 
 
 def cells(table, scale="paper", only=()):
@@ -82,6 +89,32 @@ def test_the_ends_of_the_sweep_are_rivals():
     for place, method in same.items():
         given = found[place].run_arguments(0)
         assert cifar.record_path(given) == cifar.record_path(rivals[method])
+
+
+@pytest.mark.parametrize(
+    "scale, images, batch", [("small", 1000, 50), ("paper", 50_000, 128)]
+)
+def test_equal_steps_of_as_many_views(scale, images, batch):
+    plain, *others = cells("equal_steps", scale)
+
+    def cost(cell):
+        args = cifar.parse_arguments(cell.run_arguments(0))
+        s = cifar.run_settings(args, *args.methods, 0)
+        steps = s["epochs"] * (images // s["batch_size"])
+        return steps, s["batch_size"] * s["num_views"]
+
+    steps, rows = cost(plain)
+    assert rows == batch
+    assert [cell.column for cell in others] == ["uniform", "mmel-h", "mmel-s"]
+    for cell in others:
+        found = cost(cell)
+        # 128 is not a multiple of 10 views.
+        assert found[1] == pytest.approx(rows, rel=0.07)
+        assert found[0] == pytest.approx(steps, rel=0.07)
+    # What plain training gives is known from the rivals.
+    (same,) = cells("rivals", scale, ["da-long", "1000"[: 4 * (batch == 50)]])
+    first = cifar.record_path(plain.run_arguments(1))
+    assert first == cifar.record_path(same.run_arguments(1))
 
 
 def test_table_4_at_small_scale_has_uniform_beside_the_others():
