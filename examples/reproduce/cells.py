@@ -61,6 +61,16 @@ class Places:
     student: str | None = None
     threads: int | None = None
 
+    def options(self, folder: str) -> list[str]:
+        """Options of a script that writes below `folder` of `out`."""
+        words = ["--out", f"{self.out}/{folder}"]
+        words += ["--work_dir", f"{self.work_dir}/{folder}"]
+        if self.data_dir is not None:
+            words += ["--data_dir", self.data_dir]
+        if self.threads is not None:
+            words += ["--threads", str(self.threads)]
+        return words
+
 
 def command(module: str, arguments: tuple[str, ...]) -> str:
     """A line for a shell."""

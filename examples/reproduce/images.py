@@ -105,7 +105,7 @@ def table5(scale: str, places: Places) -> list[Cell]:
                 "table5",
                 f"resnet{of['depth']}-{of['method']}",
                 "examples.imagenet",
-                (*arguments, *_where(places, "imagenet")),
+                (*arguments, *places.options("imagenet")),
                 seeds,
                 ("accuracy",),
                 f"ResNet{of['depth']}",
@@ -169,7 +169,7 @@ def _cifar(
                     method,
                     *shape,
                     *extra,
-                    *_where(places, "cifar"),
+                    *places.options("cifar"),
                 ),
                 seeds,
                 ("accuracy",),
@@ -179,13 +179,3 @@ def _cifar(
             )
         )
     return found
-
-
-def _where(places, folder):
-    words = ["--out", f"{places.out}/{folder}"]
-    words += ["--work_dir", f"{places.work_dir}/{folder}"]
-    if places.data_dir is not None:
-        words += ["--data_dir", places.data_dir]
-    if places.threads is not None:
-        words += ["--threads", str(places.threads)]
-    return words

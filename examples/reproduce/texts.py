@@ -159,7 +159,7 @@ def _cell(
     if value is not None and value.std is None:
         # A number without a deviation is, where the paper tells, of one run.
         seeds = PAPER_SEEDS[:1]
-    options = ["--tasks", task, *data, *_where(places)]
+    options = ["--tasks", task, *data, *places.options("glue")]
     if scale == "small":
         seeds, value = SMALL_SEEDS, None
         options += ["--learning_rate", SMALL_RATE, "--epochs", SMALL_EPOCHS]
@@ -195,13 +195,3 @@ def _cell(
         value,
         tuple(("examples.glue", step, *options) for step in steps),
     )
-
-
-def _where(places):
-    words = ["--out", f"{places.out}/glue"]
-    words += ["--work_dir", f"{places.work_dir}/glue"]
-    if places.data_dir is not None:
-        words += ["--data_dir", places.data_dir]
-    if places.threads is not None:
-        words += ["--threads", str(places.threads)]
-    return words
