@@ -5,6 +5,7 @@ import os
 import pathlib
 import tempfile
 import time
+import zipfile
 
 import keras
 import numpy as np
@@ -31,9 +32,15 @@ class Progress(keras.callbacks.Callback):
         """Continue `model` from the file, if there is one."""
         if not self.path.exists():
             return
-        with np.load(self.path) as file:
-            state = json.loads(str(file["state"]))
-            values = [file[f"v{i}"] for i in range(len(file.files) - 1)]
+        try:
+            with self.path.open("rb") as raw, np.load(raw) as file:
+                state = json.loads(str(file["state"]))
+                values = [file[f"v{i}"] for i in range(len(file.files) - 1)]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                "The checkpoint of a stopped run cannot be read. Delete it to "
+                f"begin the run anew. Received: {self.path} ({error})"
+            ) from error
         for name, value in state.items():
             setattr(self, name, value)
         for part, value in zip(_parts(model), values, strict=True):

@@ -15,6 +15,8 @@ import re
 import statistics
 import sys
 
+import scipy.stats
+
 from examples import readme_text_tables
 from examples import report
 from examples import report_tables
@@ -97,16 +99,15 @@ def verdict(scores):
     for method, values in scores.items():
         mean, error = gain(values, scores["uniform"])
         if method != "uniform" and error is not None:
-            if abs(mean) > 2 * error:
+            freedom = len(values.keys() & scores["uniform"].keys()) - 1
+            if abs(mean) > scipy.stats.t.ppf(0.975, freedom) * error:
                 clear.append(f"`{method}` ({mean:+.2f})")
+    test = "by a paired t-test at the level of 5 %."
     if not clear:
-        return (
-            "No difference to `uniform` is larger than twice its standard "
-            "error."
-        )
+        return f"No difference to `uniform` is significant {test}"
     return (
-        "Larger than twice its standard error is the difference to `uniform` "
-        f"of {', '.join(clear)} and of no other."
+        f"Significant is the difference to `uniform` of {', '.join(clear)} "
+        f"and of no other, {test}"
     )
 
 

@@ -172,7 +172,29 @@ def read_records(folder: str | os.PathLike) -> list[dict]:
         A list of records in the order of their file names.
     """
     paths = sorted(pathlib.Path(folder).rglob("*.json"))
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [read_record(path) for path in paths]
+
+
+def read_record(path: pathlib.Path) -> dict:
+    """Read one record.
+
+    Args:
+        path: its file.
+
+    Raises:
+        ValueError: If the file does not hold a record.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        record = error
+    if not isinstance(record, dict) or not record:
+        raise ValueError(
+            "A record must be a JSON object with what was found. Delete this "
+            "file, and its run can be made again. "
+            f"Received: {path}, with {record!r}"
+        )
+    return record
 
 
 def _plain(value, name):

@@ -15,13 +15,13 @@ import argparse
 import base64
 import html
 import importlib
-import json
 import os
 import pathlib
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+from examples import records
 from examples import report_tables
 from examples.reproduce import presets
 from examples.reproduce import registry
@@ -92,11 +92,7 @@ def lines_of(table: str, scale: str, places: Places) -> list:
         found.append(
             report_tables.line_of(
                 cell,
-                [
-                    json.loads(path.read_text(encoding="utf-8"))
-                    for path in paths
-                    if path.exists()
-                ],
+                [records.read_record(path) for path in paths if path.exists()],
             )
         )
     # What is compared stands together.

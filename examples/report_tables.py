@@ -172,7 +172,7 @@ def rows(lines: list[Line]) -> list[list[str]]:
             pairs = zip(line.values, other.values, strict=True)
             tests = [welch(*pair) for pair in pairs]
         texts.append(_both(_signed(test[0]) for test in tests))
-        texts.append(_both("" if p is None else f"{p:.3f}" for _, p in tests))
+        texts.append(_both(_p(p) for _, p in tests))
         texts += [
             _number(line.extra.get(name), 2 if name != "nll" else 3)
             for name in _extra(lines)
@@ -236,3 +236,9 @@ def _number(value, digits):
     if value is None or not math.isfinite(value):
         return ""
     return f"{value:.{digits}f}"
+
+
+def _p(value):
+    if value is None:
+        return ""
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"

@@ -102,11 +102,22 @@ class Consistency(keras_mmel.MMELModel):
             return super().compute_loss(
                 x, y, y_pred, sample_weight, training=training
             )
+        if sample_weight is not None or isinstance(y, dict) or "mask" in x:
+            raise ValueError(
+                "AugMix's loss is here for labels alone, without teacher, mask "
+                f"and sample weights. Received: x with {sorted(x)}, y of type "
+                f"{type(y).__name__}, sample_weight={sample_weight!r}"
+            )
         views = keras.tree.flatten(x["views"])[0].shape[1]
         logits = ops.cast(y_pred, "float32")
         logits = ops.reshape(logits, (-1, views, logits.shape[-1]))
         right = keras.losses.sparse_categorical_crossentropy(
             y, logits[:, 0], from_logits=True
+        )
+        self.view_statistics.update_state(
+            ops.mean(right),
+            ops.full_like(right, views),
+            ops.cast(ops.shape(right)[0], "float32"),
         )
         loss = ops.mean(right + self.coefficient * jensen_shannon(logits))
         return loss + sum(ops.cast(extra, "float32") for extra in self.losses)

@@ -15,6 +15,7 @@ is given again. A run that fails does not stop the others. Afterwards
 import argparse
 import os
 import pathlib
+import signal
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -50,7 +51,9 @@ def parse_arguments(argv=None):
     add("--work_dir", help="checkpoints, logs (runs/SCALE)")
     args = parser.parse_args(argv)
     if args.jobs < 1:
-        parser.error("--jobs must be at least 1")
+        parser.error(f"--jobs must be at least 1, not {args.jobs}")
+    if args.threads is not None and args.threads < 1:
+        parser.error(f"--threads must be at least 1, not {args.threads}")
     tables = registry.TABLES if "all" in args.tables else args.tables
     args.out = args.out or f"results/{args.scale}"
     args.work_dir = args.work_dir or f"runs/{args.scale}"
@@ -103,6 +106,8 @@ def main(argv=None):
         print_plan(runs)
         return 0
     logs = pathlib.Path(args.work_dir) / "logs"
+    # Its runs must not go on without it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         failed = runner.Runner(logs, args.jobs).run(runs)
     except KeyboardInterrupt:

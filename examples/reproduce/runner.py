@@ -123,8 +123,12 @@ class Runner:
     def _execute(self, words, log):
         if self._stopped:
             return "stopped"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", encoding="utf-8") as file:
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            file = log.open("w", encoding="utf-8")
+        except OSError as error:
+            return f"its log cannot be written: {error}"
+        with file:
             process = subprocess.Popen(
                 [sys.executable, "-m", *words],
                 stdout=file,

@@ -173,6 +173,11 @@ class TestResume:
         for variable, value in zip(variables, kept, strict=True):
             np.testing.assert_array_equal(variable.numpy(), value)
 
+        whole = progress.path.read_bytes()
+        progress.path.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ValueError, match="Delete it.*run.npz"):
+            other.restore(model)
+
 
 class TestSettings:
     def settings(self, method, *words):

@@ -5,6 +5,7 @@ import json
 import cell_records
 import numpy as np
 import pytest
+import scipy.stats
 
 from examples import readme_tables
 from examples import records
@@ -131,8 +132,21 @@ def test_quickstart_against_numpy(tmp_path):
     assert rows["`da`"][:2] == ["85.00 ± 7.07", "-7.00 ± 3.00"]
     assert rows["`uniform`"][:3] == ["92.00 ± 2.83", "", "46.00 ± 1.41"]
     assert rows["`mmel-h`"][1] == "-2.00 ± 2.00"
-    # -7 is more than twice 3, -2 is not more than twice 2.
-    assert "of `da` (-7.00) and of no other." in text
+    # Two seeds would have to agree far better than that.
+    assert "No difference to `uniform` is significant" in text
+
+
+@pytest.mark.parametrize("shift", [0.015, 0.025])
+def test_verdict_against_a_paired_test(shift):
+    uniform = np.array([0.5, 0.6, 0.55, 0.52])
+    other = uniform + shift + np.array([0.01, -0.01, 0.02, 0.0])
+    scores = {"uniform": uniform, "mmel-h": other}
+    found = readme_tables.verdict(
+        {name: dict(enumerate(values)) for name, values in scores.items()}
+    )
+    p = scipy.stats.ttest_rel(other, uniform).pvalue
+    assert ("of `mmel-h` (+" in found) == (p < 0.05)
+    assert (p < 0.05) == (shift == 0.025)
 
 
 def test_verdict_without_a_clear_difference():

@@ -109,6 +109,12 @@ class TestWriteAndRead:
     def test_missing_folder_has_no_records(self, tmp_path):
         assert records.read_records(tmp_path / "none") == []
 
+    @pytest.mark.parametrize("text", ["", '{"a": ', "[]", "{}", "null"])
+    def test_what_is_no_record_is_named(self, tmp_path, text):
+        (tmp_path / "broken.json").write_text(text)
+        with pytest.raises(ValueError, match="must be.*broken.json"):
+            records.read_records(tmp_path)
+
     def test_bytes_do_not_depend_on_the_order_of_keys(self, tmp_path):
         records.write_record(tmp_path / "a.json", RECORD)
         backwards = dict(reversed(list(RECORD.items())))

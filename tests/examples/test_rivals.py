@@ -89,6 +89,11 @@ class TestConsistency:
         expected = (right + 2 * divergence).mean() + 0.1 * (kernel**2).sum()
         history = wrapped.fit({"views": x}, y, batch_size=8, verbose=0)
         assert history.history["loss"] == [pytest.approx(expected, rel=1e-5)]
+        original = history.history["original_loss"]
+        assert original == [pytest.approx(right.mean(), rel=1e-5)]
+        assert history.history["effective_views"] == [pytest.approx(3)]
+        with pytest.raises(ValueError, match="without teacher, mask"):
+            wrapped.fit({"views": x}, y, sample_weight=np.ones(8), verbose=0)
 
         wrapped.optimizer.learning_rate = 0.5
         after = wrapped.fit({"views": x}, y, batch_size=8, epochs=5, verbose=0)

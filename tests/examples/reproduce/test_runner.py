@@ -49,6 +49,14 @@ def test_a_failure_does_not_stop_the_others(cell, run, tmp_path):
     assert "Traceback" in log
 
 
+def test_a_log_that_cannot_be_written_is_a_failure(cell, run, tmp_path):
+    (tmp_path / "logs").write_text("a file in its place")
+    first = ((SCRIPT, "--name", "f", "--out", str(tmp_path)),)
+    failed, lines = run(cell("a", (0, 1), first=first), cell("b"))
+    assert len(failed) == 3
+    assert all("log cannot be written" in line for line in lines[1:])
+
+
 def test_a_run_without_its_record_has_failed(cell, run):
     failed, lines = run(cell("lost"))
     assert len(failed) == 1
