@@ -49,31 +49,28 @@ def rivals(scale: str, places: Places) -> list[Cell]:
     return [
         cell
         for limit in limits
+        for cell in _methods("rivals", methods, scale, places, limit)
+    ]
+
+
+def equal_steps(scale: str, places: Places) -> list[Cell]:
+    """CIFAR-10: as many steps and view passes as plain training has."""
+    methods = ("da-long", "uniform", "mmel-h", "mmel-s")
+    return _methods("equal_steps", methods, scale, places)
+
+
+def _methods(table, methods, scale, places, limit=None):
+    return [
+        cell
         for method in methods
         for cell in _cifar(
-            "rivals",
+            table,
             {"dataset": "cifar10", "depth": 20, "method": method},
             10,
             None,
             scale,
             places,
             limit=limit,
-        )
-    ]
-
-
-def equal_steps(scale: str, places: Places) -> list[Cell]:
-    """CIFAR-10: as many steps and view passes as plain training has."""
-    return [
-        cell
-        for method in ("da-long", "uniform", "mmel-h", "mmel-s")
-        for cell in _cifar(
-            "equal_steps",
-            {"dataset": "cifar10", "depth": 20, "method": method},
-            10,
-            None,
-            scale,
-            places,
         )
     ]
 
