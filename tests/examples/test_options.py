@@ -92,12 +92,17 @@ class TestNames:
         found = glue_settings.run_name(of_glue(method))
         assert found == f"rte-bert-base-uncased-{name}"
 
-    def test_committed_records_have_the_names_of_their_settings(self):
-        paths = list((records.ROOT / "results").glob("cifar*/*.json"))
+    @pytest.mark.parametrize(
+        "script, module", [("cifar", cifar_settings), ("glue", glue_settings)]
+    )
+    def test_committed_records_have_the_names_of_their_settings(
+        self, script, module
+    ):
+        paths = list((records.ROOT / "results/small" / script).glob("*-seed*"))
         assert paths
         for path in paths:
             settings = json.loads(path.read_text())["settings"]
-            assert cifar_settings.run_name(settings) == path.stem
+            assert module.run_name(settings) == path.stem
 
 
 class TestChosen:
