@@ -222,7 +222,7 @@ def main(argv=None, load=cifar_data.load_tfds):
             f"[{number}/{len(runs)}] {method}, seed {seed}, "
             f"{settings['epochs']} epochs of {len(train_set[0])} images"
         )
-        if path.exists():
+        if records.is_recorded(path):
             print(f"{heading}: finished before", flush=True)
             continue
         print(heading, flush=True)

@@ -119,7 +119,7 @@ def run_all(args, out, command):
     for settings in configurations(args):
         name = record_name(settings)
         path = out / f"{name}.json"
-        if path.exists():
+        if records.is_recorded(path):
             print(f"{name}: finished before", flush=True)
             continue
         start, cpu = time.perf_counter(), time.process_time()

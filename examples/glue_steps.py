@@ -113,7 +113,7 @@ def train_students(args, task, command):
                     args, task, settings, args.student, tables, command
                 )
             path = runner.record_path(seed)
-            if path.exists():
+            if records.is_recorded(path):
                 print(f"{heading}, finished before", flush=True)
                 continue
             print(heading, flush=True)

@@ -257,7 +257,7 @@ def main(argv=None):
     for seed in args.seeds:
         settings = run_settings(args, seed)
         path = pathlib.Path(args.out) / f"{run_name(settings)}.json"
-        if path.exists():
+        if records.is_recorded(path):
             print(f"{path.stem}: finished before", flush=True)
             continue
         print(path.stem, flush=True)

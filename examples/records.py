@@ -175,6 +175,18 @@ def read_records(folder: str | os.PathLike) -> list[dict]:
     return [read_record(path) for path in paths]
 
 
+def is_recorded(path: pathlib.Path) -> bool:
+    """Whether a run has its record.
+
+    Args:
+        path: where its record goes.
+
+    Raises:
+        ValueError: If there is a file that does not hold a record.
+    """
+    return path.exists() and bool(read_record(path))
+
+
 def read_record(path: pathlib.Path) -> dict:
     """Read one record.
 

@@ -34,7 +34,12 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add("tables", nargs="+", choices=(*registry.TABLES, "all"), metavar="TABLE")
     add("--scale", choices=("paper", "small"), default="paper")
-    add("--only", nargs="+", default=[], help="words in the names of the cells")
+    add(
+        "--only",
+        nargs="+",
+        default=[],
+        help="methods, or words in the names of the cells (all of them count)",
+    )
     add("--list", action="store_true", help="print the cells, run nothing")
     add(
         "--dry-run",
@@ -80,10 +85,9 @@ def print_cells(cells):
     print(f"{len(cells)} cells, {sum(len(c.seeds) for c in cells)} runs")
 
 
-def print_plan(runs):
+def print_plan(runs, left):
     from examples.reproduce import estimate
 
-    left = [run for run in runs if not run.record.exists()]
     first = dict.fromkeys(f for run in left for f in run.cell.first)
     for arguments in first:
         print(command(arguments[0], arguments[1:]))
@@ -102,8 +106,13 @@ def main(argv=None):
     from examples.reproduce import runner
 
     runs = runner.runs_of(args.cells)
+    try:
+        missing = runner.without_record(runs)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     if args.dry_run:
-        print_plan(runs)
+        print_plan(runs, missing)
         return 0
     logs = pathlib.Path(args.work_dir) / "logs"
     # Its runs must not go on without it.

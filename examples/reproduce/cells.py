@@ -12,7 +12,7 @@ class Cell:
 
     Attributes:
         table: for example `"table1"`.
-        name: unique in its table; `--only` matches parts of it.
+        name: unique in its table; `--only` also matches parts of it.
         module: the script that makes it, for example `"examples.cifar"`.
         arguments: its command line without the seed.
         seeds: one run for each.
@@ -34,6 +34,11 @@ class Cell:
     column: str
     paper: PaperValue | None = None
     first: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def method(self) -> str:
+        """Its `--method`."""
+        return self.arguments[self.arguments.index("--method") + 1]
 
     def run_arguments(self, seed: int) -> tuple[str, ...]:
         """The command line of one run, without the name of the script."""

@@ -33,17 +33,29 @@ def collect(
         tables: names in `TABLES`.
         scale: `"paper"` or `"small"`.
         places: where data and results are.
-        only: keep the cells whose `table/name` holds every one of these words.
+        only: keep the cells that every one of these words picks. A word that is
+            the method of a cell picks the cells of that method; any other
+            picks those whose `table/name` holds it.
 
     Raises:
         ValueError: If nothing is left.
     """
     only = tuple(only)
+    cells = [
+        cell
+        for table in dict.fromkeys(tables)
+        for cell in TABLES[table](scale, places)
+    ]
+    methods = {cell.method for cell in cells}
     found = [
         cell
-        for table in tables
-        for cell in TABLES[table](scale, places)
-        if all(word in f"{cell.table}/{cell.name}" for word in only)
+        for cell in cells
+        if all(
+            word == cell.method
+            if word in methods
+            else word in f"{cell.table}/{cell.name}"
+            for word in only
+        )
     ]
     if not found:
         raise ValueError(

@@ -3,6 +3,7 @@
 import concurrent.futures
 import dataclasses
 import importlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from examples.records import ROOT
+from examples import records
 from examples.reproduce.cells import Cell
 from examples.reproduce.cells import command
 
@@ -49,6 +50,15 @@ def runs_of(cells: Iterable[Cell]) -> list[Run]:
     return list(found.values())
 
 
+def without_record(runs: Iterable[Run]) -> list[Run]:
+    """The runs that are left.
+
+    Raises:
+        ValueError: If a file of a record does not hold one.
+    """
+    return [run for run in runs if not records.is_recorded(run.record)]
+
+
 class Runner:
     """Runs commands in processes of their own, a few at a time.
 
@@ -70,9 +80,13 @@ class Runner:
         self._stopped = False
 
     def run(self, runs: Iterable[Run]) -> list[Run]:
-        """Run what has no record yet; return what failed."""
+        """Run what has no record yet; return what failed.
+
+        Raises:
+            ValueError: If a record cannot be read, before anything runs.
+        """
         runs = list(runs)
-        missing = [run for run in runs if not run.record.exists()]
+        missing = without_record(runs)
         self.say(f"{len(runs) - len(missing)} of {len(runs)} runs are done")
         failed = []
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -103,7 +117,7 @@ class Runner:
         log = self.logs / f"{run.name.replace('/', '-').replace(' ', '-')}.log"
         words = [run.cell.module, *run.cell.run_arguments(run.seed)]
         error = self._execute(words, log)
-        if error is None and not run.record.exists():
+        if error is None and not records.is_recorded(run.record):
             error = f"it ended without its record; see {log.name}"
         return error, time.monotonic() - start
 
@@ -134,7 +148,7 @@ class Runner:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                cwd=ROOT,
+                env=_environment(),
             )
             self._processes.add(process)
             code = process.wait()
@@ -149,3 +163,13 @@ class Runner:
         self._stopped = True
         for process in list(self._processes):
             process.terminate()
+
+
+def _environment():
+    """This process's, with the scripts where Python finds them.
+
+    Paths of the command line are relative to where it was given.
+    """
+    known = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([str(records.ROOT), *([known] if known else [])])
+    return {**os.environ, "PYTHONPATH": path}

@@ -253,6 +253,25 @@ class TestCommandLine:
         assert "# about 0.2 hours, one run at a time" in out
         assert list(tmp_path.iterdir()) == []
 
+    def test_a_method_is_no_part_of_another(self, capsys):
+        words = ["rivals", "rivals", "--only", "da", "--list"]
+        assert command_line.main(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines == [
+            "rivals/cifar10-resnet20-da  5 seeds",
+            "1 cells, 5 runs",
+        ]
+
+    @pytest.mark.parametrize("words", [[], ["--dry-run"]])
+    def test_a_broken_record_is_named(self, words, tmp_path, capsys):
+        words += ["lambda_p", "--scale", "small", "--only", "lambda_p=0.3"]
+        args = command_line.parse_arguments([*words, "--out", str(tmp_path)])
+        path = cifar.record_path(args.cells[0].run_arguments(1))
+        path.parent.mkdir()
+        path.write_text("[]")
+        assert command_line.main([*words, "--out", str(tmp_path)]) == 1
+        assert path.name in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         "words, message",
         [

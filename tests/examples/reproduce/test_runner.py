@@ -73,6 +73,24 @@ def test_what_has_a_record_is_not_run_again(cell, run, tmp_path):
     assert (tmp_path / "a-1.json").exists()
 
 
+def test_a_broken_record_is_named_before_anything_runs(cell, run, tmp_path):
+    (tmp_path / "b-0.json").write_text('{"method": "mm')
+    with pytest.raises(ValueError, match="Delete this file.*b-0.json"):
+        run(cell("a"), cell("b"))
+    assert not (tmp_path / "a-0.json").exists()
+
+
+def test_paths_are_relative_to_where_the_command_was_given(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = ("--name", "a", "--out", ".")
+    here = Cell("toy", "a", SCRIPT, words, (0,), ("s",), "r", "c")
+    failed, _ = run(here)
+    assert failed == []
+    assert (tmp_path / "a-0.json").exists()
+
+
 def test_a_run_of_two_tables_comes_once(cell):
     assert len(runner.runs_of([cell("a"), cell("a"), cell("b")])) == 2
 
