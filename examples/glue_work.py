@@ -1,5 +1,7 @@
 """What a run of GLUE leaves and costs, for `examples.reproduce`."""
 
+import re
+
 import keras
 import numpy as np
 
@@ -22,6 +24,8 @@ TRAINING_EXAMPLES = {
 }
 # Of a typical view; tasks differ from 16 to 80.
 TOKENS, ROWS = 48, 16
+# In the names of the small BERTs.
+_SIZE = re.compile(r"L-(\d+)_H-(\d+)")
 
 
 def one_run(args):
@@ -48,8 +52,8 @@ def views(args):
 def views_per_second(preset):
     """Views of 48 tokens a second in training, from a few steps.
 
-    A preset that is not here is not downloaded for that: BERT-base, with
-    random weights, stands for it.
+    A preset that is not here is not downloaded for that: a BERT of random
+    weights stands for it, of the size that its name has, else BERT-base.
     """
     model = _classifier(preset)
     model.compile(
@@ -71,7 +75,11 @@ def _classifier(preset):
         return text.load_text_classifier(presets.find(preset), classes)
     import keras_hub
 
-    backbone = keras_hub.models.BertBackbone(30522, 12, 12, 768, 3072)
+    found = _SIZE.search(preset)
+    layers, width = map(int, found.groups()) if found else (12, 768)
+    backbone = keras_hub.models.BertBackbone(
+        30522, layers, width // 64, width, 4 * width
+    )
     return keras_hub.models.BertTextClassifier(
         backbone, classes, preprocessor=None
     )

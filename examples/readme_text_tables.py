@@ -74,6 +74,16 @@ def glue(results, markdown, spread, origin):
                 found.append(record)
     if not found:
         return ""
+    constant, above = results / "glue_constant.json", ""
+    if constant.exists():
+        record = json.loads(constant.read_text(encoding="utf-8"))
+        for task, of in record["scores"].items():
+            cell = scores.setdefault(("constant", ""), {})
+            cell[task] = {None: of[TASKS[task].metrics[0]]}
+        above = (
+            " `constant` gives every example the answer that is most common "
+            f"in training. {origin(record)}"
+        )
     tasks = [task for task in TASKS if any(task in s for s in scores.values())]
     rows = [
         [
@@ -83,20 +93,23 @@ def glue(results, markdown, spread, origin):
                 for task in tasks
             ),
         ]
-        for method in _METHODS
+        for method in ("constant", *_METHODS)
         for labels in ("", "teacher", "original")
         if (method, labels) in scores
     ]
+    origins = dict.fromkeys(origin(record) for record in found)
     header = ["method"]
     header += [f"{task} {TASKS[task].metrics[0]}" for task in tasks]
     return (
         markdown(header, rows)
         + "\nScores of the last epoch in percent, mean ± standard deviation "
-        f"(number of seeds). {origin(found[0])}\n"
+        f"(number of seeds). {' '.join(origins)}{above}\n"
     )
 
 
 def _cell(values, spread):
     if not values:
         return ""
-    return f"{spread(values.values(), 1, 100)} ({len(values)})"
+    text = spread(values.values(), 1, 100)
+    # What has no seed is no sample of anything.
+    return text if None in values else f"{text} ({len(values)})"

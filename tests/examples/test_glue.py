@@ -9,6 +9,7 @@ from examples import glue
 from examples import glue_settings
 from examples import glue_steps
 from examples import glue_training
+from examples import glue_work
 from examples import records
 from keras_mmel.text import files
 from keras_mmel.text.glue import TASKS
@@ -309,3 +310,11 @@ class TestSettings:
             monkeypatch.setattr(threading, function, seen.append)
         glue_steps.bound_threads(3)
         assert seen == [3, 3]
+
+
+def test_the_time_of_a_preset_elsewhere_is_that_of_its_size():
+    name = "hf://google/bert_uncased_L-2_H-128_A-2"
+    backbone = glue_work._classifier(name).backbone
+    assert (backbone.num_layers, backbone.hidden_dim) == (2, 128)
+    # Google's count of this size, with its pooler.
+    assert backbone.count_params() == 4_385_920

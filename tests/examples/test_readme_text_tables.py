@@ -39,16 +39,25 @@ def test_glue(tmp_path):
     write("table3", {"baseline": [0.61]}, None)
     write("table3", {"mmel-h": [0.65]}, "teacher")
     write("table4", {"mmel-h original labels": [0.5, 0.7]}, "original")
+    constant = {
+        "command": "python -m examples.glue_constant",
+        "environment": cell_records.ENVIRONMENT,
+        "scores": {"mrpc": {"accuracy": 0.684, "f1": 0.8}},
+    }
+    (tmp_path / "glue_constant.json").write_text(json.dumps(constant))
     text = readme_text_tables.glue(tmp_path, markdown, spread, origin)
     lines = text.splitlines()
     assert lines[0] == "| method | mrpc accuracy |"
     # The run that both tables have counts once.
-    assert lines[2:5] == [
+    assert lines[2:6] == [
+        "| `constant` | 68.4 |",
         "| `baseline` | 61.0 (1) |",
         "| `mmel-h`, teacher labels | 65.0 (1) |",
         "| `mmel-h`, original labels | 60.0 ± 14.1 (2) |",
     ]
-    assert "commit 0123456," in text
+    assert "`python -m examples.glue all`: commit 0123456," in text
+    assert "`python -m examples.glue_constant`: commit 0123456," in text
+    assert text.count("commit 0123456,") == 2
 
 
 def test_no_records(tmp_path):
