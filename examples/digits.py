@@ -12,6 +12,8 @@ shift cuts away more, and some views lose their label. Methods:
     soft           the same against the prediction for the original (mmel-s)
     uniform-whole  as `uniform`, without views that lost over 20 % of their ink
     hard-whole     as `hard`, without them
+    uniform-fewer  as `uniform`, without as many views of each group, whatever
+                   they have lost; and `hard-fewer`
 
 Beside accuracy on the other digits, as they are and shifted by a pixel, a
 record holds how many of the views have lost their label (a classifier of all
@@ -20,7 +22,7 @@ much of the weight these have, looked at before every epoch. The recipe is that
 of `examples.quickstart`; nothing was tuned.
 
 A record for each method and shift, under --out; one that is there is not made
-again. About 10 minutes on one core. --table prints the table of the records,
+again. About 20 minutes on one core. --table prints the table of the records,
 --docs also writes it and a figure into docs/.
 """
 

@@ -8,10 +8,12 @@ from examples import records
 from examples import report_tables
 
 ORDER = ("plain", "uniform", "hard", "soft", "uniform-whole", "hard-whole")
+ORDER += ("uniform-fewer", "hard-fewer")
 REFERENCES = {
     "hard": "uniform",
     "soft": "uniform",
     "hard-whole": "uniform-whole",
+    "hard-fewer": "uniform-fewer",
 }
 TABLE = records.ROOT / "docs" / "tables" / "digits.md"
 FIGURE = records.ROOT / "docs" / "images" / "digits.png"
@@ -36,10 +38,10 @@ def text_of(found: list[dict]) -> str:
         "200 digits of scikit-learn, groups of an original and five views "
         "shifted by up to so many pixels of 8. Accuracy on the other digits, "
         "as they are and shifted by a pixel, in percent (mean ± standard "
-        "deviation over the runs); differences to `uniform` (`hard-whole`: to "
-        "`uniform-whole`) with Welch's test. Last columns, in percent: views "
-        "that lost their label or over 20 % of their ink, and the weight they "
-        "have in the objective.\n\n"
+        "deviation over the runs); differences to `uniform`, of `hard-whole` "
+        "and `hard-fewer` to `uniform-whole` and `uniform-fewer`, with Welch's "
+        "test. Last columns, in percent: views that lost their label or over "
+        "20 % of their ink, and the weight they have in the objective.\n\n"
         + report_tables.markdown(list(_HEADER), rows)
         + f"\nTogether {sum(r['cpu_seconds'] for r in found) / 60:.1f} CPU "
         f"minutes. {readme_tables.origin(found[0])}\n"
@@ -62,7 +64,7 @@ def draw(found: list[dict], path: pathlib.Path) -> None:
             level = 100 * statistics.mean(_scores(of[None], "accuracy"))
             left.axhline(level, linestyle=":", **style)
             continue
-        line = "--" if method.endswith("whole") else "-"
+        line = {"whole": "--", "fewer": ":"}.get(method.partition("-")[2], "-")
         at = [shift for shift in shifts if shift in of]
         values = [[100 * v for v in _scores(of[s], "accuracy")] for s in at]
         left.errorbar(

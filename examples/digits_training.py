@@ -16,15 +16,40 @@ OBJECTIVES = {
     "soft": "soft",
     "uniform-whole": "uniform",
     "hard-whole": "hard",
+    "uniform-fewer": "uniform",
+    "hard-fewer": "hard",
 }
+
+
+def _is_whole(x):
+    """Which views have lost no more of their ink than is allowed."""
+    ink = tf.reduce_sum(tf.cast(x["views"], tf.float32), axis=[2, 3, 4])
+    # Ink is whole numbers: the margin is for rounding alone.
+    return ink > (1 - digits_views.CUT) * ink[:, :1] - 1e-3
 
 
 def only_whole(x, y):
     """Mask the views that have lost more of their ink than is allowed."""
-    ink = tf.reduce_sum(tf.cast(x["views"], tf.float32), axis=[2, 3, 4])
-    # Ink is whole numbers: the margin is for rounding alone.
-    whole = ink > (1 - digits_views.CUT) * ink[:, :1] - 1e-3
-    return x | {"mask": whole}, y
+    return x | {"mask": _is_whole(x)}, y
+
+
+def as_few(x, y):
+    """Mask as many views of a group, whatever they have lost.
+
+    The shifts of a group are drawn independently, so its last views are as
+    good a choice as a drawn one.
+    """
+    whole = _is_whole(x)
+    left = tf.reduce_sum(tf.cast(whole, tf.int32), axis=1, keepdims=True)
+    return x | {"mask": tf.range(tf.shape(whole)[1])[None] < left}, y
+
+
+# By what follows the objective in the name of a method.
+_MASKS = {"whole": only_whole, "fewer": as_few}
+
+
+def _mask_of(settings):
+    return _MASKS.get(settings["method"].partition("-")[2])
 
 
 def training_data(settings, seed):
@@ -41,8 +66,8 @@ def training_data(settings, seed):
     )
     if settings["method"] == "plain":
         groups = groups.map(lambda x, y: (x["views"][:, 0], y))
-    elif settings["method"].endswith("whole"):
-        groups = groups.map(only_whole)
+    elif _mask_of(settings):
+        groups = groups.map(_mask_of(settings))
     single = tf.data.Options()
     single.threading.private_threadpool_size = 1
     return groups.with_options(single)
@@ -73,8 +98,8 @@ class Look(keras.callbacks.Callback):
         )
         x = {"views": groups}
         mask = np.ones(down.shape, bool)
-        if self._settings["method"].endswith("whole"):
-            x, _ = only_whole(x, labels)
+        if _mask_of(self._settings):
+            x, _ = _mask_of(self._settings)(x, labels)
             mask = x["mask"].numpy()
         weights = self.model.view_weights(x, labels)
         rows = np.arange(len(labels))[:, None]

@@ -105,6 +105,33 @@ class TestWhole:
         assert expected[:, 0].all()
 
 
+class TestFewer:
+    def test_as_many_are_masked_whatever_they_lost(self):
+        views, down, right = digits_views.groups_of(2, 6, 0, 0)
+        whole = digits_training.only_whole({"views": views}, None)[0]["mask"]
+        fewer = digits_training.as_few({"views": views}, None)[0]["mask"]
+        whole, fewer = whole.numpy(), fewer.numpy()
+        np.testing.assert_array_equal(whole.sum(axis=1), fewer.sum(axis=1))
+        assert fewer[:, 0].all()
+        # Of those that are left as many are cut as of all.
+        cut = ~whole[:, 1:]
+        assert cut[fewer[:, 1:]].mean() > 0.5 * cut.mean()
+
+    @pytest.mark.parametrize(
+        "method, mask",
+        [
+            ("hard-whole", digits_training.only_whole),
+            ("uniform-fewer", digits_training.as_few),
+        ],
+    )
+    def test_training_data_are_masked(self, method, mask):
+        found = settings(method) | {"batch_size": 200, "passes": 1}
+        ((x, _),) = digits_training.training_data(found, seed=5)
+        expected, _ = mask({"views": x["views"]}, None)
+        np.testing.assert_array_equal(x["mask"], expected["mask"])
+        assert not x["mask"].numpy().all()
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("digits")
