@@ -1,7 +1,6 @@
 """Pictures for notebooks: of view weights, of groups, and of a run."""
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from keras_mmel.diagnostics import style
 from keras_mmel.diagnostics import summaries
 from keras_mmel.diagnostics import words
 from keras_mmel.diagnostics.run import Run
+from keras_mmel.diagnostics.run import as_run
 
 
 def plot_view_weights(
@@ -28,7 +28,7 @@ def plot_view_weights(
 
     Args:
         weights: View weights `(groups, num_views)`, from
-            `MMELModel.view_weights`, or a `Run`.
+            `MMELModel.view_weights`, or a `Run`. NaN is not drawn.
         mask: None, or bool of the same shape, `False` for padding.
         view_names: A name for each view index.
         record: Which record of a `Run`.
@@ -37,7 +37,8 @@ def plot_view_weights(
         The figure of matplotlib.
 
     Raises:
-        ValueError: If shapes do not match.
+        ValueError: If shapes do not match, a weight is negative, or there is
+            no such record.
         ImportError: If matplotlib is not installed.
 
     Example:
@@ -48,6 +49,7 @@ def plot_view_weights(
     ```
     """
     run = _run_of(weights, mask, view_names)
+    _check_record(run, record)
     pyplot = style.matplotlib("pyplot")
     with pyplot.rc_context(style.SETTINGS):
         figure = pyplot.figure(figsize=(9, 3.2), layout="constrained")
@@ -105,6 +107,7 @@ def plot_groups(
         run = _run_of(weights, mask, view_names)
         run.images, run.texts = _images_or_texts(views)
         _check_sizes(run)
+    _check_record(run, record)
     kept = run.images if run.images is not None else run.texts
     if kept is None:
         raise ValueError(
@@ -161,38 +164,12 @@ def plot_run(run: Any) -> Any:
     plot_run(history)
     ```
     """
-    run = _any_run(run)
+    run = as_run(run)
     pyplot = style.matplotlib("pyplot")
     with pyplot.rc_context(style.SETTINGS):
         figure = pyplot.figure(figsize=(10, 6), layout="constrained")
         draw_run.draw_run(figure, run)
     return figure
-
-
-def _any_run(run):
-    if isinstance(run, (str, os.PathLike)):
-        return Run.load(run)
-    run = getattr(run, "history", run)
-    if isinstance(run, Run):
-        return run
-    if not isinstance(run, Mapping):
-        raise TypeError(
-            "`run` must be a `Run`, the path of one, a `History` or a dict of "
-            f"curves. Received: a {type(run).__name__}"
-        )
-    epochs = max((len(values) for values in run.values()), default=0)
-    logs = [
-        {
-            "epoch": epoch + 1,
-            **{
-                name: float(values[epoch])
-                for name, values in run.items()
-                if len(values) == epochs
-            },
-        }
-        for epoch in range(epochs)
-    ]
-    return Run(mask=np.zeros((0, 1), dtype=bool), logs=logs)
 
 
 def _run_of(weights, mask, view_names):
@@ -214,6 +191,11 @@ def _run_of(weights, mask, view_names):
             raise ValueError(
                 "`weights` must have shape (groups, num_views). "
                 f"Received: weights.shape={weights.shape}"
+            )
+        if (weights < 0).any():
+            raise ValueError(
+                "`weights` must not be negative: they are shares of a group. "
+                f"Received: a smallest one of {np.nanmin(weights)}"
             )
         if mask is None:
             mask = np.ones(weights.shape, dtype=bool)
@@ -240,6 +222,12 @@ def _images_or_texts(views):
     if found is not None:
         return pictures.thumbnails(found), None
     if isinstance(views, (list, tuple)):
+        for row in views:
+            if not isinstance(row, (list, tuple)):
+                raise ValueError(
+                    "`views` must hold a list of texts for each group. "
+                    f"Received: a {type(row).__name__} in place of a list"
+                )
         return None, [[words.as_text(view) for view in row] for row in views]
     raise ValueError(
         "`views` must be images of shape (groups, num_views, height, width, "
@@ -272,7 +260,18 @@ def _check_sizes(run):
             )
 
 
+def _check_record(run, record):
+    count = len(run.weights)
+    if not -count <= record < count:
+        raise ValueError(
+            f"`record` must be the number of one of {count} records. "
+            f"Received: record={record}"
+        )
+
+
 def _choose(order, run, record, rows, available):
+    if rows < 1:
+        raise ValueError(f"`rows` must be at least 1. Received: rows={rows}")
     if not isinstance(order, str):
         chosen = np.asarray(order, dtype="int64")[:rows]
     elif order == "uneven":

@@ -18,7 +18,7 @@ from keras_mmel.diagnostics import style
 from keras_mmel.diagnostics import summaries
 from keras_mmel.diagnostics import words
 from keras_mmel.diagnostics.remarks import remarks
-from keras_mmel.diagnostics.run import Run
+from keras_mmel.diagnostics.run import as_run
 
 _SHOWN_VIEWS = 16
 _SHOWN_GROUPS = 6
@@ -36,11 +36,13 @@ def write_report(
     run gives the same page.
 
     Args:
-        run: A `Run` or the path of a saved one.
+        run: A `Run` or the path of a saved one; also, for a page of curves
+            alone, the `History` that `fit` returns or a dict of curves.
         path: The file to write.
         title: Heading of the page.
 
     Raises:
+        TypeError: If `run` is none of these.
         ValueError: If the run has neither a record nor a log.
         ImportError: If matplotlib is not installed.
 
@@ -51,8 +53,7 @@ def write_report(
     keras_mmel.diagnostics.write_report(watch.run, "report.html")
     ```
     """
-    if not isinstance(run, Run):
-        run = Run.load(run)
+    run = as_run(run)
     if not run.weights and not run.logs:
         raise ValueError(
             "`run` must have records or logs to report. Received: an empty run"

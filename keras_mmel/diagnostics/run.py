@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,42 @@ class Run:
                 f"Received: path={str(path)!r} with {sorted(values)}"
             )
         return cls(**values)
+
+
+def as_run(run: Any) -> Run:
+    """What `plot_run` and `write_report` take, as a `Run`.
+
+    Args:
+        run: A `Run`, the path of a saved one, the `History` that `fit` returns,
+            or a dict of curves, one number per epoch.
+
+    Raises:
+        TypeError: If it is none of these.
+        ValueError: If the file holds no run.
+    """
+    if isinstance(run, (str, os.PathLike)):
+        return Run.load(run)
+    run = getattr(run, "history", run)
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, Mapping):
+        raise TypeError(
+            "`run` must be a `Run`, the path of one, a `History` or a dict of "
+            f"curves. Received: a {type(run).__name__}"
+        )
+    epochs = max((len(values) for values in run.values()), default=0)
+    logs = [
+        {
+            "epoch": epoch + 1,
+            **{
+                name: float(values[epoch])
+                for name, values in run.items()
+                if len(values) == epochs
+            },
+        }
+        for epoch in range(epochs)
+    ]
+    return Run(mask=np.zeros((0, 1), dtype=bool), logs=logs)
 
 
 def default_view_names(num_views: int) -> list[str]:

@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 import tempfile
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _ARRAYS = {
     "losses": "float32",
 }
 _RECORDS = ("weights", "losses")
+_NEEDED = ("mask", *_RECORDS, "lambda_p", "objective", "logs")
 
 
 def write(path: pathlib.Path, values: dict) -> None:
@@ -72,18 +74,20 @@ def read(path: pathlib.Path) -> dict:
         ValueError: If the ending is another or the file holds no run.
     """
     check_path(path)
-    if path.suffix == ".npz":
-        with np.load(path) as found:
-            arrays = {name: found[name] for name in found}
-        fields = arrays.pop("fields", np.zeros(0, "uint8"))
-        values = json.loads(fields.tobytes() or b"{}")
-        values |= arrays
-    else:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(values, dict) or "mask" not in values:
+    try:
+        values = _npz(path) if path.suffix == ".npz" else _json(path)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             "The file must be one that `Run.save` wrote. "
-            f"Received: path={str(path)!r}"
+            f"Received: path={str(path)!r}, which cannot be read: {error}"
+        ) from error
+    missing = [
+        n for n in _NEEDED if not isinstance(values, dict) or n not in values
+    ]
+    if missing:
+        raise ValueError(
+            "The file must be one that `Run.save` wrote. "
+            f"Received: path={str(path)!r}, without {', '.join(missing)}"
         )
     for name, dtype in _ARRAYS.items():
         if name in values:
@@ -129,6 +133,18 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     return str(value)
+
+
+def _npz(path):
+    # A file that is no archive would stay open inside `np.load`.
+    with path.open("rb") as file, np.load(file) as found:
+        arrays = {name: found[name] for name in found}
+    fields = arrays.pop("fields", np.zeros(0, "uint8"))
+    return json.loads(fields.tobytes() or b"{}") | arrays
+
+
+def _json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _array(value, dtype):

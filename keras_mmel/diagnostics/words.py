@@ -39,7 +39,7 @@ def as_text(view: Any) -> str:
         return f" {BETWEEN} ".join(as_text(part) for part in view if part)
     raise TypeError(
         "A view of a text must be a string or a pair of strings. "
-        f"Received: {view!r}"
+        f"Received: a {type(view).__name__}"
     )
 
 

@@ -107,6 +107,40 @@ def test_what_is_no_run_is_refused(given):
         plot_run(given)
 
 
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: plot_view_weights([[1.5, -0.5]]),
+            "`weights` must not be negative.* -0.5",
+        ),
+        (lambda: plot_view_weights(a_run(2), record=2), "one of 2 records"),
+        (lambda: plot_view_weights(a_run(2), record=-3), "record=-3"),
+        (
+            lambda: plot_groups([["a", "b"]], [[0.5, 0.5]], rows=-1),
+            "`rows` must be at least 1. Received: rows=-1",
+        ),
+        (
+            lambda: plot_groups(["a", "b"], [[0.5], [0.5]]),
+            "a list of texts for each group. Received: a str",
+        ),
+        (
+            lambda: plot_groups([["a", "b"]], [[0.5, 0.5]], record=5),
+            "one of 1 records. Received: record=5",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_nan_is_not_drawn():
+    weights = [[0.25, 0.75], [np.nan, np.nan]]
+    _, by_group = plot_view_weights(weights).axes
+    assert sum(patch.get_height() for patch in by_group.patches) == 1
+
+
 def test_distributions_of_weights():
     run = a_run(1)
     by_view, by_group = plot_view_weights(run).axes
@@ -200,7 +234,7 @@ def test_groups_of_texts_show_the_words_that_differ():
         ),
         (
             lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), rows=0),
-            "There are 8 groups",
+            "`rows` must be at least 1",
         ),
         (
             lambda: plot_groups([["a"] * 4] * 7, np.ones((8, 4))),

@@ -135,6 +135,15 @@ def test_logs_alone_and_what_is_not_finite(tmp_path):
     assert any("2 of 2 groups have a view loss" in text for text in found.text)
 
 
+def test_curves_alone(tmp_path):
+    curves = {"loss": [2.0, 1.0], "effective_views": [3.0, 2.5]}
+    write_report(curves, tmp_path / "curves.html")
+    page = (tmp_path / "curves.html").read_text(encoding="utf-8")
+    assert "effective_views" in page
+    with pytest.raises(TypeError, match="`run` must be.*Received: a list"):
+        write_report([1.0], tmp_path / "curves.html")
+
+
 def test_an_empty_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="records or logs.*Received"):
         write_report(Run(mask=np.ones((2, 2), bool)), tmp_path / "a.html")

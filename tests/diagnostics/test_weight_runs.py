@@ -107,6 +107,23 @@ def test_other_files_are_refused(tmp_path, ending):
         Run.load(path)
 
 
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("cut.npz", b"PK\x03\x04 cut off"),
+        ("empty.npz", b""),
+        ("words.npz", b"no archive"),
+        ("cut.json", b'{"mask": [['),
+        ("part.json", b'{"mask": [[true, true]]}'),
+    ],
+)
+def test_broken_files_are_named(name, content, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"`Run.save` wrote. .*{name}', w"):
+        Run.load(path)
+
+
 def test_records_must_fit_the_probe():
     run = a_run()
     good, bad = np.ones((6, 3)), np.ones((6, 2))
