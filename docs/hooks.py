@@ -7,7 +7,8 @@ by hand, because numbers come from records alone:
                              with the records
     <!-- table NAME -->      docs/tables/NAME.md, which `examples.report` wrote;
                              where there is no such file yet, a note says so
-    <!-- figure NAME -->     docs/images/NAME.png, or nothing
+    <!-- figure NAME -->     docs/images/NAME.png; nothing where there is
+                             neither that nor the table of this name
     <!-- tables -->          a list with links to all of docs/tables
     <!-- help COMMAND -->    what `keras-mmel COMMAND --help` prints
     <!-- averages -->        averages of the paper that are not those of their
@@ -39,7 +40,8 @@ def fill(markdown: str, up: str, root: pathlib.Path = ROOT) -> str:
         The text.
 
     Raises:
-        ValueError: If the README has no table of that name.
+        ValueError: If the README has no table of that name, or a table has
+            lost its figure.
     """
     makers = {
         "readme": _from_readme,
@@ -87,6 +89,11 @@ def _from_report(name, up, root):
 
 def _figure(name, up, root):
     if not (root / "docs" / "images" / f"{name}.png").is_file():
+        if (root / "docs" / "tables" / f"{name}.md").is_file():
+            raise ValueError(
+                "A table that is there must have its figure in docs/images, "
+                f"which `examples.report --figures` writes. Received: {name!r}"
+            )
         return ""
     return f"![{name.replace('-', ' ')}]({up}images/{name}.png)"
 

@@ -57,7 +57,7 @@ def parse_arguments(argv=None):
     add("--figures", help="also write a figure of each table to this folder")
     add("--html", help="also write this page, with figures")
     for name in presets.NAMES:
-        text = "preset that the text runs had (as last run)"
+        text = "preset that the text runs had (as most records have it)"
         add(f"--{name}", help=text)
     add("--check", action="store_true", help="only tell whether they are right")
     args = parser.parse_args(argv)
@@ -67,6 +67,12 @@ def parse_arguments(argv=None):
             f"TABLE must be one of {', '.join(registry.TABLES)}. "
             f"Received: {' '.join(sorted(unknown))}"
         )
+    for name in ("out", "figures"):
+        folder = getattr(args, name)
+        if folder is not None and pathlib.Path(folder).is_file():
+            parser.error(f"--{name} must be a folder. Received: {folder}")
+    if args.html is not None and pathlib.Path(args.html).is_dir():
+        parser.error(f"--html must be a file. Received: {args.html}")
     args.places = Places(
         out=args.records or f"results/{args.scale}",
         **{name: getattr(args, name) for name in presets.NAMES},
@@ -81,7 +87,7 @@ def lines_of(table: str, scale: str, places: Places) -> list:
         table: a name in `registry.TABLES`.
         scale: `"paper"` or `"small"`.
         places: where the records are, and the presets of the text runs;
-            without, those that were last run there.
+            without, those that most of the records there have.
     """
     found = []
     for cell in registry.TABLES[table](scale, presets.recall(places)):
@@ -165,6 +171,10 @@ def main(argv=None):
         print(f"no records of these tables in {folder}", file=sys.stderr)
         return 1
     wrong = []
+    for table in args.tables or registry.TABLES:
+        path = out / f"{args.scale}-{table}.md"
+        if args.check and table not in tables and path.exists():
+            wrong.append(path)
     for table, lines in tables.items():
         path = out / f"{args.scale}-{table}.md"
         text = text_of(table, lines)

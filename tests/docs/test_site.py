@@ -206,6 +206,10 @@ def test_tables_of_the_report(tmp_path):
 def test_figures(tmp_path):
     fill = hooks().fill
     assert fill("<!-- figure a -->", "", tmp_path) == ""
+    (tmp_path / "docs" / "tables").mkdir(parents=True)
+    (tmp_path / "docs" / "tables" / "a.md").write_text("# a")
+    with pytest.raises(ValueError, match="must have its figure.*'a'"):
+        fill("<!-- figure a -->", "", tmp_path)
     (tmp_path / "docs" / "images").mkdir(parents=True)
     (tmp_path / "docs" / "images" / "a.png").write_bytes(b"")
     assert fill("<!-- figure a -->", "../", tmp_path) == (

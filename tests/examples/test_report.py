@@ -203,6 +203,11 @@ class TestCommand:
         assert report.main(words) == 0
         assert (out / "small-rivals.md").read_text() == text
 
+        (out / "small-table5.md").write_text("of records that are gone")
+        assert report.main([*words, "--check"]) == 1
+        assert "small-table5.md does not match" in capsys.readouterr().err
+        assert report.main(["rivals", *words, "--check"]) == 0
+
     def test_no_records(self, tmp_path, capsys):
         assert report.main(["--records", str(tmp_path)]) == 1
         assert "no records" in capsys.readouterr().err
@@ -242,10 +247,19 @@ class TestCommand:
         assert report.main([*words, "--teacher", "another_bert"]) == 1
         assert "no records" in capsys.readouterr().err
 
-    def test_unknown_table(self, capsys):
+    @pytest.mark.parametrize(
+        "words, message",
+        [
+            (["table9"], "Received: table9"),
+            (["--html", "."], "--html must be a file. Received: ."),
+            (["--out", __file__], "--out must be a folder"),
+            (["--figures", __file__], "--figures must be a folder"),
+        ],
+    )
+    def test_wrong_arguments(self, words, message, capsys):
         with pytest.raises(SystemExit):
-            report.main(["table9"])
-        assert "Received: table9" in capsys.readouterr().err
+            report.main(words)
+        assert message in capsys.readouterr().err
 
 
 COMMITTED = [
