@@ -208,10 +208,26 @@ def test_stopping_the_gradient_matters():
     assert np.abs(stopped[1] - flowing[1]).max() > 1e-2
 
 
-@pytest.mark.parametrize("eagerly", [True, False], ids=["eager", "graph"])
+@pytest.mark.parametrize(
+    "eagerly, activation",
+    [
+        pytest.param(True, "softmax", id="eager"),
+        pytest.param(False, "softmax", id="graph"),
+        # Keras finds its logits in the graph alone.
+        pytest.param(False, tf.nn.softmax, id="operation"),
+    ],
+)
 @pytest.mark.parametrize("stop_gradient", [True, False])
-def test_very_wrong_softmax_views_keep_their_gradient(eagerly, stop_gradient):
-    twin = dataclasses.replace(TWINS["sparse_softmax"])
+@pytest.mark.parametrize("wrong_by", [0, 1], ids=["views", "originals_too"])
+def test_very_wrong_softmax_views_keep_their_gradient(
+    eagerly, activation, stop_gradient, wrong_by
+):
+    label = (CLASS + wrong_by) % 3
+    twin = dataclasses.replace(
+        TWINS["sparse_softmax"],
+        activation=activation,
+        label=np.eye(3, dtype="float32")[label],
+    )
     kernel = np.float32(
         [[30, 0, 0], [0, 30, 0], [0, 0, 30], [1, 2, 0], [0, 1, 2]]
     )
@@ -224,7 +240,7 @@ def test_very_wrong_softmax_views_keep_their_gradient(eagerly, stop_gradient):
     objective = objectives.Soft(10.0, stop_gradient=stop_gradient)
     assert loop_step(twin, objective, kernel, x)[0] > 16
     assert_step_as_in_the_loop(
-        twin, objective, CLASS, kernel, x, run_eagerly=eagerly
+        twin, objective, label, kernel, x, run_eagerly=eagerly
     )
 
 
