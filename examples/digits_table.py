@@ -15,6 +15,12 @@ REFERENCES = {
     "hard-whole": "uniform-whole",
     "hard-fewer": "uniform-fewer",
 }
+CONTRASTS = (
+    ("uniform-whole", "uniform"),
+    ("hard-whole", "hard"),
+    ("uniform-whole", "uniform-fewer"),
+    ("hard-whole", "hard-fewer"),
+)
 TABLE = records.ROOT / "docs" / "tables" / "digits.md"
 FIGURE = records.ROOT / "docs" / "images" / "digits.png"
 _SHARES = ("lost_views", "lost_weight", "cut_views", "cut_weight")
@@ -33,6 +39,7 @@ def text_of(found: list[dict]) -> str:
         rows.append([name if name != last else "", f"`{method}`"])
         last = name
         rows[-1] += _numbers(record, _reference(record, found))
+    origins = dict.fromkeys(readme_tables.origin(record) for record in found)
     return (
         "# Digits\n\n"
         "200 digits of scikit-learn, groups of an original and five views "
@@ -43,8 +50,9 @@ def text_of(found: list[dict]) -> str:
         "test. Last columns, in percent: views that lost their label or over "
         "20 % of their ink, and the weight they have in the objective.\n\n"
         + report_tables.markdown(list(_HEADER), rows)
+        + _contrasts(found)
         + f"\nTogether {sum(r['cpu_seconds'] for r in found) / 60:.1f} CPU "
-        f"minutes. {readme_tables.origin(found[0])}\n"
+        f"minutes. {' '.join(origins)}\n"
     )
 
 
@@ -105,6 +113,35 @@ def write(
     table.write_text(text_of(found), encoding="utf-8")
     draw(found, figure)
     return table, figure
+
+
+def _contrasts(found):
+    """What leaving views out changed, as a table; nothing without records."""
+    by = {(r["method"], r["settings"]["shift"]): r for r in found}
+    rows = []
+    for one, other in CONTRASTS:
+        for shift in sorted({s for method, s in by if method == one}):
+            if (other, shift) in by:
+                rows.append([f"`{one}` minus `{other}`", str(shift)])
+                rows[-1] += _contrast(by[one, shift], by[other, shift])
+    if not rows:
+        return ""
+    header = ["", "shift", "accuracy", "p (Welch)", "shifted", "p (Welch)"]
+    return (
+        "\nViews left out, because they are cut or whatever they are:\n\n"
+        + report_tables.markdown(header, rows)
+    )
+
+
+def _contrast(record, other):
+    cells = []
+    for name in ("accuracy", "accuracy_shifted"):
+        difference, p = report_tables.welch(
+            *([100 * v for v in _scores(r, name)] for r in (record, other))
+        )
+        cells.append("" if difference is None else f"{difference:+.2f}")
+        cells.append("" if p is None else _probability(p))
+    return cells
 
 
 def _place(record):

@@ -226,6 +226,15 @@ class TestTable:
             f"{difference:+.2f} | {p:.3f} | 45.50 ± "
         )
         assert hard.endswith("| 0.25 | 25.0 | 25.0 | 25.0 | 25.0 |")
+        assert "left out" not in text
+        text = digits_table.text_of(
+            [record("hard-fewer", one), record("hard-whole", other)]
+        )
+        assert (
+            f"| `hard-whole` minus `hard-fewer` | 2 | {-difference:+.2f} | "
+            f"{p:.3f} | {-difference / 2:+.2f} | {p:.3f} |\n"
+        ) in text
+        assert text.count(" minus `") == 1
 
     def test_figure(self, made, tmp_path):
         table, figure = tmp_path / "a" / "t.md", tmp_path / "b" / "f.png"
