@@ -39,7 +39,11 @@ def text_of(found: list[dict]) -> str:
         rows.append([name if name != last else "", f"`{method}`"])
         last = name
         rows[-1] += _numbers(record, _reference(record, found))
-    origins = dict.fromkeys(readme_tables.origin(record) for record in found)
+    # Some were made one by one; this makes them all.
+    command = "python -m examples.digits"
+    origins = dict.fromkeys(
+        readme_tables.origin(record, command) for record in found
+    )
     return (
         "# Digits\n\n"
         "200 digits of scikit-learn, groups of an original and five views "
