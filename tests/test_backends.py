@@ -8,7 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scripts import train_on_backend
 from scripts.backend_cases import CASES
+from scripts.backend_cases import SLOW
 from scripts.child import Child
+from scripts.child import selected
 
 # Keras's own way of saving a variable of TensorFlow, with NumPy 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")
@@ -27,20 +29,24 @@ each_backend = pytest.mark.parametrize("results", BACKENDS, indirect=True)
 
 
 @pytest.fixture(scope="module")
-def on_tensorflow():
+def names(request):
+    """The cases of the tests that will run."""
+    return selected(request, "name")
+
+
+@pytest.fixture(scope="module")
+def on_tensorflow(names):
     """Function that gives what TensorFlow finds, trained once."""
     return functools.cache(
-        lambda: {
-            name: train_on_backend.train(case) for name, case in CASES.items()
-        }
+        lambda: {name: train_on_backend.train(CASES[name]) for name in names}
     )
 
 
 @pytest.fixture(scope="module")
-def results(request, tmp_path_factory, on_tensorflow):
+def results(request, tmp_path_factory, names, on_tensorflow):
     """What the backend gave, by "case:name"."""
     path = tmp_path_factory.mktemp("backend") / f"{request.param}.npz"
-    child = Child("train_on_backend", path, KERAS_BACKEND=request.param)
+    child = Child("train_on_backend", path, *names, KERAS_BACKEND=request.param)
     on_tensorflow()
     child.finish()
     with np.load(path) as found:
@@ -50,7 +56,13 @@ def results(request, tmp_path_factory, on_tensorflow):
 
 
 @each_backend
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in CASES
+    ],
+)
 def test_training_equals_tensorflow(results, on_tensorflow, name):
     if results["backend"] not in CASES[name].backends:
         pytest.skip(f"Keras refuses {name} on {results['backend']}")

@@ -121,6 +121,10 @@ CASES = {
 }
 
 
+# Trained by the tests that are marked slow.
+SLOW = {"uniform", "soft_through", "hard_everything", "run_eagerly"}
+
+
 def data_for(case):
     """Groups in the contract: `(x, y, sample_weight)`."""
     rng = np.random.default_rng(0)

@@ -120,11 +120,16 @@ CASES = {**EVEN, **UNEVEN, "steps_per_execution": STEPS, **REFUSED}
 # Trained by the tests that are marked slow.
 SLOW = {
     "adamw",
+    "add_loss",
+    "epochs_evaluate",
+    "hard_uneven_first",
     "last_of_3",
     "last_of_4",
     "mixed_float16",
     "soft_uneven_first",
+    "subclassed",
     "two_outputs",
+    "unbuilt_sequential",
     "uniform_uneven_first",
 }
 

@@ -1,4 +1,4 @@
-"""Trains every case on the backend named by KERAS_BACKEND: OUT.npz.
+"""Trains cases on the backend named by KERAS_BACKEND: OUT.npz CASE ...
 
 On JAX and torch TensorFlow is hidden as if it were not installed.
 """
@@ -121,13 +121,14 @@ def dropout_findings():
     }
 
 
-def main(path):
+def main(path, names):
     warnings.simplefilter("error")
     # Keras itself saves so, with NumPy 2.
     warnings.filterwarnings("ignore", "__array__ implementation")
     results = {"backend": keras.backend.backend()}
     for name, case in backend_cases.CASES.items():
-        if keras.backend.backend() not in case.backends:
+        here = keras.backend.backend() in case.backends
+        if name not in names or not here:
             continue
         try:
             found = train(case)
@@ -145,4 +146,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])
