@@ -13,6 +13,9 @@ PAPER_SEEDS = (0, 1, 2, 3, 4)
 SMALL_SEEDS = (0, 1, 2)
 # Section 4.1: "selected from {0.5, 1.0, 2.0}"; where by, it does not say.
 LAMBDA_T = (0.5, 1.0, 2.0)
+# What is in a batch, and its views where a table does not vary them.
+BATCH = {"paper": 128, "small": 50}
+VIEWS = {"paper": 10, "small": 5}
 SMALL_DEPTHS = {20: 8, 32: 14, 44: 20, 56: 26}
 # Training images and epochs: 100 and 250 images a class.
 FEW_LABELS = {1000: 60, 2500: 40}
@@ -27,7 +30,7 @@ def table1(scale: str, places: Places) -> list[Cell]:
     return [
         cell
         for of, value in read("table1")
-        for cell in _cifar("table1", of, 10, value, scale, places)
+        for cell in _cifar("table1", of, VIEWS[scale], value, scale, places)
     ]
 
 
@@ -55,22 +58,28 @@ def rivals(scale: str, places: Places) -> list[Cell]:
 
 def equal_steps(scale: str, places: Places) -> list[Cell]:
     """CIFAR-10: as many steps and view passes as plain training has."""
-    methods = ("da-long", "uniform", "mmel-h", "mmel-s")
-    return _methods("equal_steps", methods, scale, places)
+    methods = ("uniform", "mmel-h", "mmel-s")
+    # As many views in a step as `da-long` has images.
+    batch = BATCH[scale] // VIEWS[scale]
+    return [
+        *_methods("equal_steps", ("da-long",), scale, places),
+        *_methods("equal_steps", methods, scale, places, batch=batch),
+    ]
 
 
-def _methods(table, methods, scale, places, limit=None):
+def _methods(table, methods, scale, places, limit=None, batch=None):
     return [
         cell
         for method in methods
         for cell in _cifar(
             table,
             {"dataset": "cifar10", "depth": 20, "method": method},
-            10,
+            VIEWS[scale],
             None,
             scale,
             places,
             limit=limit,
+            batch=batch,
         )
     ]
 
@@ -81,8 +90,9 @@ def lambda_p(scale: str, places: Places) -> list[Cell]:
     for value in LAMBDA_P:
         method = ENDS.get(value, "mmel-h")
         of = {"dataset": "cifar10", "depth": 20, "method": method}
-        (cell,) = _cifar("lambda_p", of, 10, None, scale, places, value)
-        found.append(cell)
+        found += _cifar(
+            "lambda_p", of, VIEWS[scale], None, scale, places, value
+        )
     return found
 
 
@@ -114,7 +124,15 @@ def table5(scale: str, places: Places) -> list[Cell]:
 
 
 def _cifar(
-    table, of, num_views, value, scale, places, lambda_p=None, limit=None
+    table,
+    of,
+    num_views,
+    value,
+    scale,
+    places,
+    lambda_p=None,
+    limit=None,
+    batch=None,
 ):
     """One cell; three for MMEL-S, whose lambda_t is picked."""
     dataset, depth, method = of["dataset"], of["depth"], of["method"]
@@ -122,7 +140,7 @@ def _cifar(
     if value is not None and value.std is None:
         # The paper ran what is slow once.
         seeds = PAPER_SEEDS[:1]
-    shape, batch = ["--depth", str(depth)], 128
+    shape, batch = ["--depth", str(depth)], batch or BATCH[scale]
     if scale == "small":
         seeds, value = SMALL_SEEDS, None
         depth = SMALL_DEPTHS[depth]
@@ -130,13 +148,7 @@ def _cifar(
         epochs = str(FEW_LABELS[limit])
         shape = ["--depth", str(depth), "--limit", str(limit)]
         shape += ["--epochs", epochs, "--eval_every", epochs]
-        batch = 50
-        # Table 2 varies the views.
-        num_views = num_views if table == "table2" else 5
-    if table == "equal_steps" and method != "da-long":
-        # As many views in a step as `da-long` has images.
-        batch //= num_views
-    if batch != 128:
+    if batch != BATCH["paper"]:
         shape += ["--batch_size", str(batch)]
     shape += ["--dataset", dataset, "--num_views", str(max(num_views, 2))]
     name, row = f"{dataset}-resnet{depth}", f"{dataset} ResNet{depth}"
