@@ -163,7 +163,11 @@ def main(argv=None):
     out = pathlib.Path(args.out)
     tables = {}
     for table in args.tables or registry.TABLES:
-        lines = lines_of(table, args.scale, args.places)
+        try:
+            lines = lines_of(table, args.scale, args.places)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            return 1
         if any(line.runs for line in lines):
             tables[table] = lines
     if not tables:

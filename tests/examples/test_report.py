@@ -208,6 +208,16 @@ class TestCommand:
         assert "small-table5.md does not match" in capsys.readouterr().err
         assert report.main(["rivals", *words, "--check"]) == 0
 
+    def test_a_broken_record_is_named(self, records, tmp_path, capsys):
+        path = next(records.rglob("*.json"))
+        kept = path.read_text()
+        path.write_text("{")
+        words = ["--records", str(records), "--out", str(tmp_path)]
+        assert report.main(words) == 1
+        assert path.name in capsys.readouterr().err
+        path.write_text(kept)
+        assert report.main(words) == 0
+
     def test_no_records(self, tmp_path, capsys):
         assert report.main(["--records", str(tmp_path)]) == 1
         assert "no records" in capsys.readouterr().err
