@@ -144,7 +144,7 @@ def _contrast(record, other):
             *([100 * v for v in _scores(r, name)] for r in (record, other))
         )
         cells.append("" if difference is None else f"{difference:+.2f}")
-        cells.append("" if p is None else _probability(p))
+        cells.append(report_tables.probability(p))
     return cells
 
 
@@ -166,10 +166,6 @@ def _scores(record, name):
     return [run["scores"][name] for run in record["runs"]]
 
 
-def _probability(p):
-    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
-
-
 def _numbers(record, reference):
     cells = [str(len(record["runs"]))]
     for name in ("accuracy", "accuracy_shifted"):
@@ -181,7 +177,7 @@ def _numbers(record, reference):
             difference, p = report_tables.welch(values, others)
         if name == "accuracy":
             cells.append("" if difference is None else f"{difference:+.2f}")
-        cells.append("" if p is None else _probability(p))
+        cells.append(report_tables.probability(p))
     if record["method"] == "plain":
         return [*cells, *[""] * (1 + len(_SHARES))]
     cells.append(f"{statistics.mean(_scores(record, 'effective_views')):.2f}")

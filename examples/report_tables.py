@@ -172,7 +172,7 @@ def rows(lines: list[Line]) -> list[list[str]]:
             pairs = zip(line.values, other.values, strict=True)
             tests = [welch(*pair) for pair in pairs]
         texts.append(_both(_signed(test[0]) for test in tests))
-        texts.append(_both(_p(p) for _, p in tests))
+        texts.append(_both(probability(p) for _, p in tests))
         texts += [
             _number(line.extra.get(name), 2 if name != "nll" else 3)
             for name in _extra(lines)
@@ -238,7 +238,8 @@ def _number(value, digits):
     return f"{value:.{digits}f}"
 
 
-def _p(value):
+def probability(value: float | None) -> str:
+    """The p of a test as text; nothing where there was none."""
     if value is None:
         return ""
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
