@@ -50,7 +50,7 @@ the very score that it reports, so it is the higher the more epochs there are);
 The same command continues what was interrupted and skips what is finished.
 Small models use cores better by themselves: start it once for each task, with
 --threads 1, side by side. A record tells what its run took (`cpu_seconds`); it
-is trained by `keras_mmel.text.first_token.FirstTokenClassifier`.
+is trained by `keras_mmel.text.reading.first_token.FirstTokenClassifier`.
 """
 
 import argparse

@@ -12,9 +12,9 @@ from examples.glue_settings import EPSILON
 from examples.glue_settings import NOT_DECAYED
 from examples.progress import Progress
 from keras_mmel import text
-from keras_mmel.text.first_token import FirstTokenClassifier
 from keras_mmel.text.glue import TASKS
-from keras_mmel.text.predictor import Predictor
+from keras_mmel.text.reading.first_token import FirstTokenClassifier
+from keras_mmel.text.reading.teacher import Predictor
 
 # An epoch of a small task takes seconds and its file half a second.
 SECONDS_BETWEEN_FILES = 20

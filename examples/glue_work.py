@@ -8,7 +8,7 @@ import numpy as np
 from examples import glue_settings as naming
 from examples import speed
 from keras_mmel import text
-from keras_mmel.text import presets
+from keras_mmel.text.bert import presets
 from keras_mmel.text.glue import TASKS
 
 # Training examples, as GLUE counts them.

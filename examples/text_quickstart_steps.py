@@ -9,9 +9,9 @@ import tensorflow as tf
 import keras_mmel
 from keras_mmel import text
 from keras_mmel.text import files
-from keras_mmel.text.first_token import FirstTokenClassifier
-from keras_mmel.text.predictor import Predictor
-from keras_mmel.text.predictor import probabilities
+from keras_mmel.text.reading.first_token import FirstTokenClassifier
+from keras_mmel.text.reading.teacher import Predictor
+from keras_mmel.text.reading.teacher import probabilities
 
 OBJECTIVES = {"uniform": "uniform", "mmel-h": "hard"}
 METHODS = ("baseline", *OBJECTIVES)

@@ -8,16 +8,16 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel import batch_checks
 from keras_mmel import groups
 from keras_mmel import objectives
-from keras_mmel import replicas
-from keras_mmel import view_losses
-from keras_mmel.group_fit import GroupFit
-from keras_mmel.group_losses import group_losses
-from keras_mmel.plain_examples import PlainExamples
-from keras_mmel.random_states import SavedRandomStates
-from keras_mmel.view_statistics import ViewStatistics
+from keras_mmel.losses import checks
+from keras_mmel.losses import per_view
+from keras_mmel.losses.of_groups import group_losses
+from keras_mmel.training import replicas
+from keras_mmel.training.fit import GroupFit
+from keras_mmel.training.fit import PlainExamples
+from keras_mmel.training.fit import SavedRandomStates
+from keras_mmel.training.view_statistics import ViewStatistics
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -165,9 +165,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 f"The objective {self._objective!r} has no `lambda_p`. "
                 f"Received: objective={self._objective!r}"
             )
-        return float(
-            batch_checks.to_numpy(ops.convert_to_tensor(self._lambda_p))
-        )
+        return float(checks.to_numpy(ops.convert_to_tensor(self._lambda_p)))
 
     @lambda_p.setter
     def lambda_p(self, value: float):
@@ -224,9 +222,9 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         mask, lambda_p = x.get("mask"), self._objective_arguments()
         if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
             # Loss scaling meets overflows on purpose and skips the step.
-            batch_checks.check_finite(found.losses, mask)
+            checks.check_finite(found.losses, mask)
         if sample_weight is not None:
-            sample_weight = batch_checks.per_example(sample_weight)
+            sample_weight = checks.per_example(sample_weight)
         values, weights = self._objective.value_and_weights(
             found.losses, mask, **lambda_p
         )
@@ -236,7 +234,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             values = ops.where(there, values, float("nan"))
 
         def reduce(values):
-            loss, size = view_losses.reduce_groups(
+            loss, size = per_view.reduce_groups(
                 values,
                 sample_weight,
                 found.reduction,
@@ -248,7 +246,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             return sum(additional, start=loss)
 
         original, size = replicas.for_tracking(
-            view_losses.logged(reduce(found.original)), groups.batch_size(x)
+            per_view.logged(reduce(found.original)), groups.batch_size(x)
         )
         self.view_statistics.update_state(
             original, objectives.effective_views(weights), size
@@ -279,7 +277,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         """One optimizer step; TensorFlow's is here, others are Keras's own."""
         if keras.backend.backend() != "tensorflow":
             return super().train_step(*args, **kwargs)
-        from keras_mmel import tensorflow_step
+        from keras_mmel.training import tensorflow_step
 
         return tensorflow_step.train_step(self, *args, **kwargs)
 
@@ -311,7 +309,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 "before."
             )
         groups.check_groups(x)
-        batch_checks.check_labels(groups.split_labels(y).label, x)
+        checks.check_labels(groups.split_labels(y).label, x)
         x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
         y_pred = self(x)
         weights = self._objective.weights(
@@ -319,7 +317,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             x.get("mask"),
             **self._objective_arguments(),
         )
-        return batch_checks.to_numpy(weights)
+        return checks.to_numpy(weights)
 
     def _group_losses(self, x, y, y_pred):
         compiled = self._compile_loss

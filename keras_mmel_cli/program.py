@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         checks.check(options)
         with _quiet():
             command = importlib.import_module(
-                f"keras_mmel.text.commands.{options.module}"
+                f"keras_mmel_cli.{options.module}"
             )
             if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
                 sys.modules["tensorflow"].config.list_physical_devices()

@@ -6,11 +6,12 @@ import importlib.util
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scripts import train_on_backend
-from scripts.backend_cases import CASES
-from scripts.backend_cases import SLOW
-from scripts.child import Child
-from scripts.child import selected
+
+from tests.scripts import train_on_backend
+from tests.scripts.backend_cases import CASES
+from tests.scripts.backend_cases import SLOW
+from tests.scripts.child import Child
+from tests.scripts.child import selected
 
 # Keras's own way of saving a variable of TensorFlow, with NumPy 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")

@@ -4,12 +4,12 @@ import math
 
 import keras
 import numpy as np
-import oracle
 import pytest
 from keras import ops
 
 import keras_mmel
 from keras_mmel.callbacks import LambdaSchedule
+from tests import oracle
 
 VIEWS = np.random.default_rng(0).normal(size=(6, 3, 2)).astype("float32")
 LABEL = np.zeros((6, 1), "float32")

@@ -5,7 +5,6 @@ import math
 
 import keras
 import numpy as np
-import oracle
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from keras_mmel import objectives
+from tests import oracle
 
 MODES = {
     "eager": lambda function: function,

@@ -14,10 +14,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from text import tiny
 
 import keras_mmel
 from examples import readme_tables
+from tests.text import tiny
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_mmel.data import checks
+from keras_mmel.data import arguments
 from keras_mmel.data import seeds as seeds_lib
 
 
@@ -131,7 +131,7 @@ def crop_and_flip(
     Source: He et al., "Deep residual learning for image recognition", 2015,
     section 4.2.
     """
-    padding = checks.check_count("padding", padding, 0)
+    padding = arguments.check_count("padding", padding, 0)
 
     def augment(images, seeds):
         if tf.nest.is_nested(images):

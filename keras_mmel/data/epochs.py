@@ -5,7 +5,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from keras_mmel.data import checks
+from keras_mmel.data import arguments
 
 # Rows of the counter's table.
 _NEXT = 0  # the epoch of the next pass
@@ -46,7 +46,7 @@ class EpochCounter(keras.callbacks.Callback):
 
     def __init__(self, initial_epoch: int = 0):
         super().__init__()
-        initial_epoch = checks.check_count("initial_epoch", initial_epoch, 0)
+        initial_epoch = arguments.check_count("initial_epoch", initial_epoch, 0)
         # A table, because a variable made inside the scope of a strategy is
         # mirrored, and one made beside a GPU is out of reach of tf.data.
         with tf.device("CPU:0"):
@@ -91,7 +91,7 @@ def counter_from(
     """
     if epoch_counter is None:
         return EpochCounter(initial_epoch)
-    if checks.check_count("initial_epoch", initial_epoch, 0):
+    if arguments.check_count("initial_epoch", initial_epoch, 0):
         raise ValueError(
             "`initial_epoch` must be left out where `epoch_counter` is given: "
             f"the counter has one. Received: initial_epoch={initial_epoch}"

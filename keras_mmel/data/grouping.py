@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_mmel.data import checks
+from keras_mmel.data import arguments
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
@@ -50,7 +50,7 @@ def make_groups(
         epoch = 0
     seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
     views = augment(x, seeds)
-    checks.check_views(x, views, num_views - first)
+    arguments.check_views(x, views, num_views - first)
 
     def join(original, augmented):
         shape = original.shape
@@ -147,14 +147,14 @@ def group_views(
     groups.element_spec[0]["views"].shape  # (20, 10, 32, 32, 3)
     ```
     """
-    checks.check_augment(augment)
-    seed = checks.check_count("seed", seed, None)
-    num_views = checks.check_count("num_views", num_views, 1)
-    batch_size = checks.check_count("batch_size", batch_size, 1)
+    arguments.check_augment(augment)
+    seed = arguments.check_count("seed", seed, None)
+    num_views = arguments.check_count("num_views", num_views, 1)
+    batch_size = arguments.check_count("batch_size", batch_size, 1)
     drawn = num_views - (not augment_original)
-    pool = checks.check_pool(pool, fixed, drawn)
-    checks.check_elements(dataset)
-    num_batches = checks.count_batches(dataset, batch_size, drop_remainder)
+    pool = arguments.check_pool(pool, fixed, drawn)
+    arguments.check_elements(dataset)
+    num_batches = arguments.count_batches(dataset, batch_size, drop_remainder)
     buffer = _buffer_size(dataset, shuffle_buffer) if shuffle else None
     epoch_counter = counter_from(initial_epoch, epoch_counter)
 
@@ -180,7 +180,7 @@ def group_views(
         )
         if postprocess is not None:
             views = postprocess(views)
-            checks.check_postprocessed(views, num_views)
+            arguments.check_postprocessed(views, num_views)
         return epoch, ({"views": views}, *rest)
 
     examples = numbered_passes(epoch_counter, ordered)
@@ -202,7 +202,7 @@ def group_views(
 
 def _buffer_size(dataset, shuffle_buffer):
     if shuffle_buffer is not None:
-        return checks.check_count("shuffle_buffer", shuffle_buffer, 1)
+        return arguments.check_count("shuffle_buffer", shuffle_buffer, 1)
     examples = int(dataset.cardinality())
     if examples < 0:
         raise ValueError(

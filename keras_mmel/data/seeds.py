@@ -15,7 +15,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 # Parts of the key that keep draws for different purposes apart.
 VIEWS = 1
 SHUFFLE = 2
-# 3 and 4 are those of `keras_mmel.text.view_choice`.
+# 3 and 4 are those of `keras_mmel.text.reading.view_choice`.
 POOL = 5
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_mmel import batch_checks
-from keras_mmel.diagnostics import pictures
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import run_files
 from keras_mmel.diagnostics import summaries
@@ -18,7 +16,9 @@ from keras_mmel.diagnostics import view_texts
 from keras_mmel.diagnostics.budget import Budget
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.diagnostics.tensorboard import Writer
+from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
+from keras_mmel.pages import pictures
 
 # Half of the 2 % that the last record of a run may fill up.
 _SHARE = 0.01
@@ -219,9 +219,7 @@ class ViewWeights(keras.callbacks.Callback):
     def _step(self):
         self._sync()
         iterations = self.model.optimizer.iterations
-        return int(
-            batch_checks.to_numpy(keras.ops.convert_to_tensor(iterations))
-        )
+        return int(checks.to_numpy(keras.ops.convert_to_tensor(iterations)))
 
     def _sync(self):
         """On JAX the values are outside of the model while it trains."""

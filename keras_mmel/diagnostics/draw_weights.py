@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_mmel.diagnostics import statistics
 from keras_mmel.diagnostics import style
-from keras_mmel.diagnostics import words
+from keras_mmel.pages import words
 
 _CHARACTERS = 52
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from keras_mmel.diagnostics import draw_run
 from keras_mmel.diagnostics import draw_weights
-from keras_mmel.diagnostics import pictures
 from keras_mmel.diagnostics import style
 from keras_mmel.diagnostics import summaries
-from keras_mmel.diagnostics import words
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.diagnostics.run import as_run
+from keras_mmel.pages import pictures
+from keras_mmel.pages import words
 
 
 def plot_view_weights(

@@ -9,8 +9,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel import batch_checks
 from keras_mmel import groups
+from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 
 # Left as they are for the message of `check_groups`.
@@ -112,9 +112,7 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
             weights = mmel._objective.weights(
                 losses, tensors[0].get("mask"), **mmel._objective_arguments()
             )
-            found.append(
-                (batch_checks.to_numpy(weights), batch_checks.to_numpy(losses))
-            )
+            found.append((checks.to_numpy(weights), checks.to_numpy(losses)))
     weights, losses = zip(*found, strict=True)
     losses = np.where(probe.mask, pad(losses, np.nan), np.float32(np.nan))
     return pad(weights, 0.0), losses
@@ -203,7 +201,7 @@ def _checked(batch):
     x, y = _as_arrays(batch[0]), _as_arrays(batch[1])
     if x.get("mask") is None:
         x = {"views": x["views"]}
-    batch_checks.check_labels(groups.split_labels(y).label, x)
+    checks.check_labels(groups.split_labels(y).label, x)
     return x, y
 
 

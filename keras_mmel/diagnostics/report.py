@@ -12,13 +12,13 @@ import numpy as np
 import keras_mmel.version
 from keras_mmel.diagnostics import draw_run
 from keras_mmel.diagnostics import draw_weights
-from keras_mmel.diagnostics import pictures
-from keras_mmel.diagnostics import report_page
 from keras_mmel.diagnostics import style
 from keras_mmel.diagnostics import summaries
-from keras_mmel.diagnostics import words
 from keras_mmel.diagnostics.remarks import remarks
 from keras_mmel.diagnostics.run import as_run
+from keras_mmel.pages import page
+from keras_mmel.pages import pictures
+from keras_mmel.pages import words
 
 _SHOWN_VIEWS = 16
 _SHOWN_GROUPS = 6
@@ -58,9 +58,9 @@ def write_report(
         raise ValueError(
             "`run` must have records or logs to report. Received: an empty run"
         )
-    sections = [report_page.section("", _tiles(run) + _remarks(run))]
+    sections = [page.section("", _tiles(run) + _remarks(run))]
     figure = _figure(draw_run.draw_run, run, size=(10, 6))
-    sections.append(report_page.section("Training", figure, _CURVES))
+    sections.append(page.section("Training", figure, _CURVES))
     if run.weights:
         figure = _figure(
             draw_weights.draw_distributions,
@@ -70,19 +70,17 @@ def write_report(
             size=(10, 3.4),
         )
         sections.append(
-            report_page.section("Weights at the last record", figure, _WEIGHTS)
+            page.section("Weights at the last record", figure, _WEIGHTS)
         )
         sections.append(_classes(run))
         if run.images is not None or run.texts is not None:
-            sections.append(report_page.section("Views", _views(run), _HARDEST))
-            sections.append(
-                report_page.section("Groups", _groups(run), _GROUPS)
-            )
+            sections.append(page.section("Views", _views(run), _HARDEST))
+            sections.append(page.section("Groups", _groups(run), _GROUPS))
     sections.append(_log(run))
-    page = report_page.page(title, _subtitle(run), sections)
+    html = page.page(title, _subtitle(run), sections)
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    path.write_text(html, encoding="utf-8")
 
 
 _CURVES = (
@@ -133,11 +131,11 @@ def _tiles(run):
         value = run.logs[-1].get(name) if run.logs else None
         if isinstance(value, float):
             tiles.append((name, f"{value:.4g}"))
-    return report_page.tiles(tiles)
+    return page.tiles(tiles)
 
 
 def _remarks(run):
-    return report_page.bullets(remarks(run))
+    return page.bullets(remarks(run))
 
 
 def _figure(draw, *args, size):
@@ -173,7 +171,7 @@ def _classes(run):
         for index, values in found.items()
     ]
     heading = ("class", "groups", "effective views", "heaviest share", "loss")
-    return report_page.section("Classes", report_page.table(heading, rows))
+    return page.section("Classes", page.table(heading, rows))
 
 
 def _views(run):
@@ -226,7 +224,7 @@ def _view(run, group, view, name):
         texts = run.texts[group]
         text = texts[view] if view < len(texts) else ""
         content = _marked(texts[0], text)
-    return report_page.view(name, content, weight, loss)
+    return page.view(name, content, weight, loss)
 
 
 def _marked(original, text):
@@ -249,7 +247,7 @@ def _log(run):
         ]
         for log in run.logs
     ]
-    table = report_page.table(names, rows)
-    return report_page.section(
+    table = page.table(names, rows)
+    return page.section(
         "Log", f"<details><summary>All epochs</summary>{table}</details>"
     )

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keras_mmel.diagnostics import pictures
 from keras_mmel.diagnostics import statistics
-from keras_mmel.diagnostics import words
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.diagnostics.tensorboard import Writer
+from keras_mmel.pages import pictures
+from keras_mmel.pages import words
 
 _PREFIX = "view_weights"
 # A page of TensorBoard with more curves or rows would not be looked at.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_mmel.diagnostics import pictures
+from keras_mmel.pages import pictures
 
 _BUCKETS = 30
 # The plugins of TensorBoard, with the classes of data they declare.

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_mmel.diagnostics import words
 from keras_mmel.diagnostics.probe import Probe
+from keras_mmel.pages import words
 
 
 def of_probe(

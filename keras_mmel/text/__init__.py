@@ -3,23 +3,23 @@
 import importlib
 
 # Makes saved text models loadable; cheap, without keras-hub.
-from keras_mmel.text import registration  # noqa: F401
+from keras_mmel.text.bert import registration  # noqa: F401
 
 # Loaded on first use: each part needs only its own optional libraries, and
 # `import keras_mmel.text` alone must not load keras-hub.
 _PARTS = {
-    "Augmented": "augmented",
-    "BertMaskedLM": "masked_lm",
-    "BertTextClassifier": "classifier",
-    "MaskedLMAugmenter": "augmenter",
-    "Tokenizer": "tokenizer",
-    "export_text_classifier": "export",
-    "label_augmented": "teacher_labels",
-    "load_masked_lm": "masked_lm",
-    "load_text_classifier": "classifier",
+    "Augmented": "augmentation.augmented",
+    "BertMaskedLM": "bert.masked_lm",
+    "BertTextClassifier": "bert.classifier",
+    "MaskedLMAugmenter": "augmentation.augmenter",
+    "Tokenizer": "bert.tokenizer",
+    "export_text_classifier": "serving.export",
+    "label_augmented": "reading.teacher",
+    "load_masked_lm": "bert.masked_lm",
+    "load_text_classifier": "bert.classifier",
     "merge": "files",
-    "read_augmented": "group_reader",
-    "read_plain": "group_reader",
+    "read_augmented": "reading.readers",
+    "read_plain": "reading.readers",
     "write_augmented": "files",
 }
 

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-import watched
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
 from keras_mmel.diagnostics import probe as probes
+from tests.diagnostics import watched
 
 X, Y = watched.data()
 

@@ -6,16 +6,16 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-import watched
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 from tensorflow.core.util import event_pb2
 
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
-from keras_mmel.diagnostics import pictures
 from keras_mmel.diagnostics import summaries
 from keras_mmel.diagnostics.tensorboard import Writer
+from keras_mmel.pages import pictures
+from tests.diagnostics import watched
 
 
 def events(folder):

@@ -4,16 +4,16 @@ import random
 
 import keras
 import numpy as np
-import oracle
 import pytest
 import tensorflow as tf
-import watched
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
 import keras_mmel
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
+from tests import oracle
+from tests.diagnostics import watched
 
 # Keras's own way of reading a variable of TensorFlow, with NumPy 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import numpy as np
-import oracle
 import pytest
 from numpy.testing import assert_allclose
 
 from keras_mmel.diagnostics import Run
+from tests import oracle
 
 HERE = pathlib.Path(__file__).resolve().parent
 

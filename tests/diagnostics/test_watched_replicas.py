@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import watched
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
 from keras_mmel.diagnostics import ViewWeights
+from tests.diagnostics import watched
 
 # Keras's own way of reading a variable of TensorFlow, with NumPy 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")

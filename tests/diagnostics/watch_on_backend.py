@@ -3,17 +3,17 @@
 import sys
 import warnings
 
-from scripts.hide import hide
+from tests.scripts.hide import hide
 
 if __name__ == "__main__":
     hide("tensorflow")
 
 import keras
 import numpy as np
-import watched
 
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
+from tests.diagnostics import watched
 
 warnings.simplefilter("error")
 

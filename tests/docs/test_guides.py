@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from text import tiny
+
+from tests.text import tiny
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"

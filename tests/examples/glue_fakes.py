@@ -1,10 +1,10 @@
 """GLUE tasks of a few made sentences, in place of TFDS."""
 
 import numpy as np
-from text import tiny
 
 from examples import glue_data
 from keras_mmel.text import files
+from tests.text import tiny
 
 SIZES = {"train": 24, "validation": 12, "test": 9}
 

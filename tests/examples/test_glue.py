@@ -1,9 +1,7 @@
 import pathlib
 
-import glue_fakes
 import numpy as np
 import pytest
-from text import tiny
 
 from examples import glue
 from examples import glue_settings
@@ -13,6 +11,8 @@ from examples import glue_work
 from examples import records
 from keras_mmel.text import files
 from keras_mmel.text.glue import TASKS
+from tests.examples import glue_fakes
+from tests.text import tiny
 
 # Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
 pytestmark = pytest.mark.filterwarnings(

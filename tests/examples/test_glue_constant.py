@@ -1,10 +1,10 @@
-import glue_fakes
 import numpy as np
 import pytest
 
 from examples import glue_constant
 from examples import records
 from keras_mmel.text.glue import TASKS
+from tests.examples import glue_fakes
 
 
 def test_the_answer_is_the_most_common_one_of_training():

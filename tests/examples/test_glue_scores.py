@@ -8,7 +8,7 @@ from examples import glue_scores
 from examples import glue_submission
 from examples import glue_training
 from keras_mmel.text.glue import TASKS
-from keras_mmel.text.token_table import TokenTable
+from keras_mmel.text.reading.token_table import TokenTable
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 200)

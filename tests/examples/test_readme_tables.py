@@ -2,13 +2,13 @@
 
 import json
 
-import cell_records
 import numpy as np
 import pytest
 import scipy.stats
 
 from examples import readme_tables
 from examples import records
+from tests.examples import cell_records
 
 
 def around(name, content="old\n"):

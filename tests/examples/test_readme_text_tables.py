@@ -1,11 +1,10 @@
 import json
 
-import cell_records
-
 from examples import readme_text_tables
 from examples.readme_tables import markdown
 from examples.readme_tables import origin
 from examples.readme_tables import spread
+from tests.examples import cell_records
 
 
 def test_generation():

@@ -1,7 +1,6 @@
 import base64
 import statistics
 
-import cell_records
 import matplotlib.figure
 import pytest
 import scipy.stats
@@ -13,6 +12,7 @@ from examples.records import ROOT
 from examples.reproduce import presets
 from examples.reproduce.cells import Cell
 from examples.reproduce.paper import PaperValue
+from tests.examples import cell_records
 
 
 def record(accuracy, **scores):

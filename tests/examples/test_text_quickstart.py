@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from text.tiny import make_checkpoint
 
 from examples import text_quickstart
 from examples import text_quickstart_data
 from examples import text_quickstart_steps
 from keras_mmel.text.files import Example
+from tests.text.tiny import make_checkpoint
 
 TOY = ["--epochs", "1", "--seeds", "1", "--num_views", "3"]
 TOY += ["--batch_size", "8", "--max_length", "24"]

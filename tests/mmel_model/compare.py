@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 from numpy.testing import assert_allclose
-from reference import Reference
 
 import keras_mmel
 from keras_mmel import objectives
+from tests.mmel_model.reference import Reference
 
 FEATURES, CLASSES, VIEWS, BATCH = 7, 3, 4, 5
 

@@ -3,23 +3,23 @@
 import keras
 import numpy as np
 import pytest
-import registry
 import tensorflow as tf
-from compare import BATCH
-from compare import CLASSES
-from compare import FEATURES
-from compare import VIEWS
-from compare import as_dataset
-from compare import assert_same_weights
-from compare import batches
-from compare import crossentropy
-from compare import mlp
-from compare import sgd
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
-from reference import Reference
 
 import keras_mmel
+from tests.mmel_model import registry
+from tests.mmel_model.compare import BATCH
+from tests.mmel_model.compare import CLASSES
+from tests.mmel_model.compare import FEATURES
+from tests.mmel_model.compare import VIEWS
+from tests.mmel_model.compare import as_dataset
+from tests.mmel_model.compare import assert_same_weights
+from tests.mmel_model.compare import batches
+from tests.mmel_model.compare import crossentropy
+from tests.mmel_model.compare import mlp
+from tests.mmel_model.compare import sgd
+from tests.mmel_model.reference import Reference
 
 
 def compiled(objective="hard", learning_rate=0.1, model=None):

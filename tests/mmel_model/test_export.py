@@ -4,11 +4,12 @@ import keras
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scripts import saving_cases
-from scripts import user_objects
-from scripts.child import run
-from scripts.saving_cases import BATCH
-from scripts.saving_cases import FEATURES
+
+from tests.scripts import saving_cases
+from tests.scripts import user_objects
+from tests.scripts.child import run
+from tests.scripts.saving_cases import BATCH
+from tests.scripts.saving_cases import FEATURES
 
 FIT = {"batch_size": BATCH, "shuffle": False, "verbose": 0}
 

@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import registry
 import tensorflow as tf
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
+
+from tests.mmel_model import registry
 
 # Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
 pytestmark = pytest.mark.filterwarnings(

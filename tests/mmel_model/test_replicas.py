@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
-from reference import Reference
-from scripts import replica_models
-from scripts.child import Child
-from scripts.child import selected
-from scripts.replica_cases import CASES
-from scripts.replica_cases import EVEN
-from scripts.replica_cases import OBJECTIVES
-from scripts.replica_cases import REFUSED
-from scripts.replica_cases import SLOW
-from scripts.replica_cases import UNEVEN
-from scripts.replica_cases import data_for
+
+from tests.mmel_model.reference import Reference
+from tests.scripts import replica_models
+from tests.scripts.child import Child
+from tests.scripts.child import selected
+from tests.scripts.replica_cases import CASES
+from tests.scripts.replica_cases import EVEN
+from tests.scripts.replica_cases import OBJECTIVES
+from tests.scripts.replica_cases import REFUSED
+from tests.scripts.replica_cases import SLOW
+from tests.scripts.replica_cases import UNEVEN
+from tests.scripts.replica_cases import data_for
 
 REPLICAS = (1, 2, 4)
 ALWAYS = [f"{name}_uneven_last" for name in OBJECTIVES]

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
-from scripts import saving_cases
-from scripts import user_objects
-from scripts.child import Child
-from scripts.child import run
-from scripts.child import selected
-from scripts.saving_cases import BATCH
-from scripts.saving_cases import FEATURES
-from scripts.saving_cases import KERAS_ONLY
-from scripts.saving_cases import WITH_USER_OBJECTS
-from scripts.state import differences
-from scripts.state import state
 
 import keras_mmel
+from tests.scripts import saving_cases
+from tests.scripts import user_objects
+from tests.scripts.child import Child
+from tests.scripts.child import run
+from tests.scripts.child import selected
+from tests.scripts.saving_cases import BATCH
+from tests.scripts.saving_cases import FEATURES
+from tests.scripts.saving_cases import KERAS_ONLY
+from tests.scripts.saving_cases import WITH_USER_OBJECTS
+from tests.scripts.state import differences
+from tests.scripts.state import state
 
 # Keras's own way of saving a variable of TensorFlow, with NumPy 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")

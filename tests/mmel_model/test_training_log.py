@@ -3,17 +3,17 @@
 import keras
 import numpy as np
 import pytest
-from compare import BATCH
-from compare import CLASSES
-from compare import FEATURES
-from compare import as_dataset
-from compare import batches
-from compare import crossentropy
-from compare import mlp
-from compare import sgd
 from numpy.testing import assert_allclose
 
 import keras_mmel
+from tests.mmel_model.compare import BATCH
+from tests.mmel_model.compare import CLASSES
+from tests.mmel_model.compare import FEATURES
+from tests.mmel_model.compare import as_dataset
+from tests.mmel_model.compare import batches
+from tests.mmel_model.compare import crossentropy
+from tests.mmel_model.compare import mlp
+from tests.mmel_model.compare import sgd
 
 STATISTICS = {"loss", "original_loss", "effective_views"}
 

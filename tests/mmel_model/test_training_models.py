@@ -3,21 +3,21 @@
 import keras
 import numpy as np
 import pytest
-import registry
 import tensorflow as tf
-from compare import BATCH
-from compare import CLASSES
-from compare import FEATURES
-from compare import VIEWS
-from compare import assert_same_weights
-from compare import batches
-from compare import compare
-from compare import compare_with_plain_fit
-from compare import crossentropy
-from compare import sgd
 from numpy.testing import assert_allclose
 
 import keras_mmel
+from tests.mmel_model import registry
+from tests.mmel_model.compare import BATCH
+from tests.mmel_model.compare import CLASSES
+from tests.mmel_model.compare import FEATURES
+from tests.mmel_model.compare import VIEWS
+from tests.mmel_model.compare import assert_same_weights
+from tests.mmel_model.compare import batches
+from tests.mmel_model.compare import compare
+from tests.mmel_model.compare import compare_with_plain_fit
+from tests.mmel_model.compare import crossentropy
+from tests.mmel_model.compare import sgd
 
 KINDS = pytest.mark.parametrize(
     ("name", "objective"),

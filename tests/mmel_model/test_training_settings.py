@@ -3,17 +3,17 @@
 import keras
 import numpy as np
 import pytest
-from compare import BATCH
-from compare import CLASSES
-from compare import FEATURES
-from compare import batches
-from compare import compare
-from compare import crossentropy
-from compare import mlp
 from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel import objectives
+from tests.mmel_model.compare import BATCH
+from tests.mmel_model.compare import CLASSES
+from tests.mmel_model.compare import FEATURES
+from tests.mmel_model.compare import batches
+from tests.mmel_model.compare import compare
+from tests.mmel_model.compare import crossentropy
+from tests.mmel_model.compare import mlp
 
 HARD_AND_SOFT = pytest.mark.parametrize("objective", ["hard", "soft"])
 

@@ -5,20 +5,20 @@ import math
 import keras
 import numpy as np
 import pytest
-import registry
 import tensorflow as tf
-from compare import BATCH
-from compare import CLASSES
-from compare import FEATURES
-from compare import VIEWS
-from compare import as_dataset
-from compare import batches
-from compare import crossentropy
-from compare import mlp
-from compare import sgd
 
 import keras_mmel
 from keras_mmel import objectives
+from tests.mmel_model import registry
+from tests.mmel_model.compare import BATCH
+from tests.mmel_model.compare import CLASSES
+from tests.mmel_model.compare import FEATURES
+from tests.mmel_model.compare import VIEWS
+from tests.mmel_model.compare import as_dataset
+from tests.mmel_model.compare import batches
+from tests.mmel_model.compare import crossentropy
+from tests.mmel_model.compare import mlp
+from tests.mmel_model.compare import sgd
 
 X = np.random.default_rng(0).normal(size=(BATCH, VIEWS, FEATURES))
 X = X.astype("float32")

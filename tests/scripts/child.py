@@ -8,7 +8,7 @@ import tempfile
 import types
 
 NO_PARAMETERS = types.SimpleNamespace(params={})
-TESTS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Child:
@@ -23,8 +23,8 @@ class Child:
     def __init__(self, script, *args, **environ):
         self._output = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"scripts.{script}", *map(str, args)],
-            cwd=TESTS,
+            [sys.executable, "-m", f"tests.scripts.{script}", *map(str, args)],
+            cwd=ROOT,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environ},
             stdout=self._output,
             stderr=subprocess.STDOUT,

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 import transformers
 
-OUT = pathlib.Path(__file__).resolve().parents[1] / "text" / "reference"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+OUT = TESTS / "text" / "bert" / "reference"
 
 SENTENCES = [
     "The committee will meet again on Tuesday to discuss the new budget.",

@@ -1,8 +1,9 @@
 """Models, losses and optimizers of the replica cases."""
 
 import keras
-from scripts.replica_cases import CLASSES
-from scripts.replica_cases import FEATURES
+
+from tests.scripts.replica_cases import CLASSES
+from tests.scripts.replica_cases import FEATURES
 
 layers = keras.layers
 

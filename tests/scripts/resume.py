@@ -30,7 +30,7 @@ def load_plain(folder):
 
 def go_on(path):
     """Loads one wrapper, trains, and gives all of its state."""
-    from scripts.state import state
+    from tests.scripts.state import state
 
     mmel = keras.models.load_model(path)
     with np.load(path.with_suffix(".npz")) as data:
@@ -58,9 +58,9 @@ def main(folder):
     load_plain(folder)
     importlib.import_module("keras_mmel")
     go_on_with_all(folder / "keras_only")
-    if "scripts.user_objects" in sys.modules:
-        raise RuntimeError("scripts.user_objects was imported")
-    importlib.import_module("scripts.user_objects")
+    if "tests.scripts.user_objects" in sys.modules:
+        raise RuntimeError("tests.scripts.user_objects was imported")
+    importlib.import_module("tests.scripts.user_objects")
     go_on_with_all(folder / "user_objects")
 
 

@@ -2,9 +2,9 @@
 
 import keras
 import numpy as np
-from scripts import user_objects
 
 import keras_mmel
+from tests.scripts import user_objects
 
 FEATURES, CLASSES, VIEWS, EXAMPLES, BATCH = 5, 3, 3, 12, 4
 

@@ -8,7 +8,7 @@ import pathlib
 import sys
 import warnings
 
-from scripts.hide import hide
+from tests.scripts.hide import hide
 
 hide("keras", "keras_mmel")
 

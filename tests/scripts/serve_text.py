@@ -9,7 +9,7 @@ import pathlib
 import sys
 import warnings
 
-from scripts.hide import hide
+from tests.scripts.hide import hide
 
 hide("keras", "keras_mmel", "keras_hub", "tensorflow_text", "tokenizers")
 

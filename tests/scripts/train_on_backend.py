@@ -10,16 +10,16 @@ import tempfile
 import traceback
 import warnings
 
-from scripts.hide import hide
+from tests.scripts.hide import hide
 
 if os.environ.get("KERAS_BACKEND") in ("jax", "torch"):
     hide("tensorflow")
 
 import keras
 import numpy as np
-from scripts import backend_cases
 
 import keras_mmel
+from tests.scripts import backend_cases
 
 FIT = {"batch_size": 4, "shuffle": False, "verbose": 0}
 

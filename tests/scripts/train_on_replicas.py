@@ -12,14 +12,14 @@ import warnings
 import keras
 import numpy as np
 import tensorflow as tf
-from scripts import replica_models
-from scripts.replica_cases import CASES
-from scripts.replica_cases import REFUSED
-from scripts.replica_cases import STEPS
-from scripts.replica_cases import data_for
-from scripts.replica_cases import plain_data
 
 import keras_mmel
+from tests.scripts import replica_models
+from tests.scripts.replica_cases import CASES
+from tests.scripts.replica_cases import REFUSED
+from tests.scripts.replica_cases import STEPS
+from tests.scripts.replica_cases import data_for
+from tests.scripts.replica_cases import plain_data
 
 warnings.simplefilter("error")
 

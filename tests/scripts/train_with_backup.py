@@ -11,10 +11,10 @@ import warnings
 
 import keras
 import numpy as np
-from scripts import saving_cases
-from scripts.state import state
 
 import keras_mmel
+from tests.scripts import saving_cases
+from tests.scripts.state import state
 
 warnings.simplefilter("error")
 # Keras itself saves so, with NumPy 2.

@@ -1,11 +1,11 @@
 """Records with views, as augmented files hold them, made of tiny's words."""
 
 import numpy as np
-from text import tiny
 
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import View
 from keras_mmel.text.files.writer import write_records
+from tests.text import tiny
 
 
 def make_records(

@@ -182,7 +182,7 @@ def _save_weights(directory, weights, shards):
 
 
 def _save_tokenizer(directory, pieces, kind, lowercase):
-    from keras_mmel.text import tokenizer_files
+    from keras_mmel.text.bert import tokenizer_files
 
     options = {"do_lower_case": lowercase}
     if kind in ("vocab.txt", "both"):

@@ -1,23 +1,20 @@
 """The files of augmented examples: made once, read by anything."""
 
+import importlib
+
 from keras_mmel.text.files.augmented_writer import write_augmented
-from keras_mmel.text.files.examples import Example
-from keras_mmel.text.files.examples import First
-from keras_mmel.text.files.examples import Source
-from keras_mmel.text.files.manifest import Manifest
-from keras_mmel.text.files.manifest import read_manifest
+from keras_mmel.text.files.directory import Manifest
+from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.merging import merge
 from keras_mmel.text.files.reader import check_shards
 from keras_mmel.text.files.reader import read_records
 from keras_mmel.text.files.reader import shard_paths
+from keras_mmel.text.files.records import Example
+from keras_mmel.text.files.records import First
 from keras_mmel.text.files.records import Record
+from keras_mmel.text.files.records import Source
 from keras_mmel.text.files.records import View
 from keras_mmel.text.files.rewriting import rewrite
-from keras_mmel.text.files.tables import TableSource
-from keras_mmel.text.files.tables import from_csv
-from keras_mmel.text.files.tables import from_jsonl
-from keras_mmel.text.files.tfds_source import TfdsSource
-from keras_mmel.text.files.tfds_source import from_tfds
 from keras_mmel.text.files.writer import Written
 from keras_mmel.text.files.writer import write_records
 
@@ -43,3 +40,15 @@ __all__ = [
     "write_augmented",
     "write_records",
 ]
+
+# Where examples come from is a room of its own; these are its public names.
+_SOURCES = ("TableSource", "TfdsSource", "from_csv", "from_jsonl", "from_tfds")
+
+
+def __getattr__(name):
+    if name in _SOURCES:
+        sources = importlib.import_module("keras_mmel.text.sources")
+        return getattr(sources, name)
+    raise AttributeError(
+        f"module 'keras_mmel.text.files' has no attribute {name!r}"
+    )

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 
-from keras_mmel.text.augmented import Augmented
-from keras_mmel.text.files.examples import Example
-from keras_mmel.text.files.examples import Source
+from keras_mmel.text.augmentation.augmented import Augmented
+from keras_mmel.text.files.records import Example
 from keras_mmel.text.files.records import Record
+from keras_mmel.text.files.records import Source
 from keras_mmel.text.files.records import View
 from keras_mmel.text.files.writer import Progress
 from keras_mmel.text.files.writer import Tick

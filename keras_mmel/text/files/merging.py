@@ -5,11 +5,11 @@ import pathlib
 from collections.abc import Sequence
 
 from keras_mmel.text.files import shards
-from keras_mmel.text.files.claims import claim
-from keras_mmel.text.files.claims import require_same
-from keras_mmel.text.files.dataset_info import finish
-from keras_mmel.text.files.dataset_info import missing_shards
-from keras_mmel.text.files.manifest import read_manifest
+from keras_mmel.text.files.directory import claim
+from keras_mmel.text.files.directory import finish
+from keras_mmel.text.files.directory import missing_shards
+from keras_mmel.text.files.directory import read_manifest
+from keras_mmel.text.files.directory import require_same
 from keras_mmel.text.files.writer import Written
 
 

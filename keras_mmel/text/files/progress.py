@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from collections.abc import Iterator
 
-from keras_mmel.text import extras
+from keras_mmel import extras
 
 
 @contextlib.contextmanager

@@ -4,11 +4,11 @@ import pathlib
 from collections.abc import Iterator
 
 from keras_mmel.text.files import shards
-from keras_mmel.text.files.dataset_info import missing_shards
-from keras_mmel.text.files.manifest import Manifest
-from keras_mmel.text.files.manifest import read_manifest
+from keras_mmel.text.files.directory import Manifest
+from keras_mmel.text.files.directory import missing_shards
+from keras_mmel.text.files.directory import read_manifest
+from keras_mmel.text.files.format import decode
 from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.schema import decode
 
 
 def shard_paths(directory: str | pathlib.Path) -> list[pathlib.Path]:

@@ -1,6 +1,8 @@
 """What the files hold: an example with its views, as plain values."""
 
 import dataclasses
+from collections.abc import Iterator
+from typing import Protocol
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,3 +46,77 @@ class Record:
     token_ids: tuple[int, ...] = ()
     views: tuple[View, ...] = ()
     teacher: tuple[float, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """One example of a text data set.
+
+    Attributes:
+        example_id: unique within the data set.
+        texts: one text, or two of a pair.
+        label: class, value, or `None` where there are no labels.
+    """
+
+    example_id: str
+    texts: tuple[str, ...]
+    label: int | float | None = None
+
+
+class Source(Protocol):
+    """A data set whose examples can be read in order from any place on.
+
+    Attributes:
+        num_texts: texts of an example, 1 or 2.
+        label_kind: "class" for integers, "value" for real numbers, `None`
+            where there are no labels.
+        label_names: names of the classes, or `None`.
+    """
+
+    num_texts: int
+    label_kind: str | None
+    label_names: tuple[str, ...] | None
+
+    def __len__(self) -> int:
+        """Number of examples."""
+
+    def read(self, start: int, stop: int) -> Iterator[Example]:
+        """The examples from number `start` up to `stop`, in order."""
+
+    def describe(self) -> dict:
+        """What the record of the written files says of this source.
+
+        Plain values without a path, the same on every machine, that change
+        whenever the examples do.
+        """
+
+
+class First:
+    """The first examples of a source.
+
+    Args:
+        source: a source.
+        limit: how many examples to keep, at least 1.
+    """
+
+    def __init__(self, source: Source, limit: int):
+        if limit < 1:
+            raise ValueError(
+                f"`limit` must be at least 1. Received: limit={limit}"
+            )
+        self._source = source
+        self._length = min(limit, len(source))
+        self.num_texts = source.num_texts
+        self.label_kind = source.label_kind
+        self.label_names = source.label_names
+
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, start: int, stop: int) -> Iterator[Example]:
+        """The examples from number `start` up to `stop`, in order."""
+        return self._source.read(start, min(stop, self._length))
+
+    def describe(self) -> dict:
+        """The description of the whole source, and how many were kept."""
+        return self._source.describe() | {"limit": self._length}

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Callable
 from collections.abc import Iterator
 
-from keras_mmel.text.files.manifest import read_manifest
+from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.reader import read_shard_records
 from keras_mmel.text.files.reader import shard_paths
 from keras_mmel.text.files.records import Record

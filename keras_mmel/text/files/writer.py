@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from keras_mmel.text.files import progress as progress_lib
 from keras_mmel.text.files import shards
-from keras_mmel.text.files.claims import claim
-from keras_mmel.text.files.dataset_info import finish
-from keras_mmel.text.files.dataset_info import missing_shards
-from keras_mmel.text.files.manifest import DATASET_INFO
-from keras_mmel.text.files.manifest import Manifest
+from keras_mmel.text.files.directory import DATASET_INFO
+from keras_mmel.text.files.directory import Manifest
+from keras_mmel.text.files.directory import claim
+from keras_mmel.text.files.directory import finish
+from keras_mmel.text.files.directory import missing_shards
+from keras_mmel.text.files.format import encode
 from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.schema import encode
 
 EXAMPLES_A_SHARD = 512
 """The most examples in a shard, where nobody says how many shards to make.

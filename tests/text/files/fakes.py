@@ -3,7 +3,7 @@
 import pathlib
 import types
 
-from keras_mmel.text.augmented import Augmented
+from keras_mmel.text.augmentation.augmented import Augmented
 from keras_mmel.text.files import Example
 
 

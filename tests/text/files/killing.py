@@ -23,15 +23,15 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
 
 import tensorflow as tf  # noqa: F401
 import tensorflow_datasets as tfds  # noqa: F401
-from text.files.fakes import FakeAugmenter
-from text.files.fakes import MadeSource
 
 import keras_mmel.text.files
 from keras_mmel.text import files
+from tests.text.files.fakes import FakeAugmenter
+from tests.text.files.fakes import MadeSource
 
 PACKAGE = str(pathlib.Path(keras_mmel.text.files.__file__).parent)
 

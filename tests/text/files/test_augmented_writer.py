@@ -5,9 +5,6 @@ import weakref
 
 import pytest
 import tensorflow_datasets as tfds
-from text.files.fakes import FakeAugmenter
-from text.files.fakes import MadeSource
-from text.files.fakes import contents
 
 from keras_mmel.text.files import Example
 from keras_mmel.text.files import First
@@ -17,6 +14,9 @@ from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.files import write_augmented
 from keras_mmel.text.files import write_records
+from tests.text.files.fakes import FakeAugmenter
+from tests.text.files.fakes import MadeSource
+from tests.text.files.fakes import contents
 
 
 def expected_records(source, augmenter):

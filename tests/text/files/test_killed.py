@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from text.files.fakes import contents
+
+from tests.text.files.fakes import contents
 
 PROGRAM = pathlib.Path(__file__).with_name("killing.py")
 

@@ -2,12 +2,12 @@ import json
 import shutil
 
 import pytest
-from text.files.fakes import FakeAugmenter
-from text.files.fakes import MadeSource
-from text.files.fakes import contents
 
 from keras_mmel.text.files import merge
 from keras_mmel.text.files import write_augmented
+from tests.text.files.fakes import FakeAugmenter
+from tests.text.files.fakes import MadeSource
+from tests.text.files.fakes import contents
 
 
 def write(directory, seed=0, **options):

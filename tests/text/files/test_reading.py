@@ -5,9 +5,6 @@ import json
 import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
-from text.files.fakes import FakeAugmenter
-from text.files.fakes import MadeSource
-from text.files.fakes import contents
 
 from keras_mmel.text.files import Manifest
 from keras_mmel.text.files import check_shards
@@ -16,6 +13,9 @@ from keras_mmel.text.files import read_records
 from keras_mmel.text.files import rewrite
 from keras_mmel.text.files import shard_paths
 from keras_mmel.text.files import write_augmented
+from tests.text.files.fakes import FakeAugmenter
+from tests.text.files.fakes import MadeSource
+from tests.text.files.fakes import contents
 
 
 @pytest.fixture

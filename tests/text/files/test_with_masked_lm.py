@@ -1,8 +1,6 @@
 """The files of the real augmenter."""
 
 import pytest
-from text import tiny
-from text.files.fakes import contents
 
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
@@ -12,6 +10,8 @@ from keras_mmel.text.files import from_tfds
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.files import write_augmented
+from tests.text import tiny
+from tests.text.files.fakes import contents
 
 ROWS = [
     ("a good film and a long one", "it was good"),

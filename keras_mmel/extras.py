@@ -1,0 +1,40 @@
+"""Optional libraries, imported where they are used."""
+
+import importlib
+import types
+
+
+def need(module: str, extra: str) -> types.ModuleType:
+    """Import an optional library, or say which extra brings it.
+
+    Args:
+        module: name of the module, dots allowed.
+        extra: the extra of this package that installs it.
+
+    Returns:
+        The imported module.
+
+    Raises:
+        ImportError: if the library is not installed; the message has the
+            command that installs it.
+
+    Example:
+
+    ```python
+    from keras_mmel import extras
+
+    tokenizers = extras.need("tokenizers", "text")
+    ```
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # A library that is there and lacks one of its own dependencies is
+        # another fault, with another remedy.
+        missing = (error.name or "").split(".")[0]
+        if missing != module.split(".")[0]:
+            raise
+        raise ImportError(
+            f"this needs the library {missing!r}; install it with "
+            f"`pip install 'keras-mmel[{extra}]'`"
+        ) from error

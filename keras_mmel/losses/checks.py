@@ -1,0 +1,201 @@
+"""What a batch has to fulfil, checked before it becomes a wrong loss."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_mmel import groups
+from keras_mmel.losses import per_view
+from keras_mmel.losses import soft_targets
+
+_LOSSES = keras.losses
+# What the labels of a loss look like, where it has no soft twin that tells.
+_SPARSE = (
+    _LOSSES.sparse_categorical_crossentropy,
+    _LOSSES.categorical_generalized_cross_entropy,
+)
+_LIKE_PREDICTIONS = (
+    _LOSSES.hinge,
+    _LOSSES.squared_hinge,
+    _LOSSES.categorical_hinge,
+)
+
+
+def check_labels(label: Any, x: Any) -> None:
+    """Raises ValueError for missing labels, text, or another batch size."""
+    if label is None:
+        raise ValueError(
+            "Training needs labels: give `fit` pairs (x, y). Received: y=None"
+        )
+    batch = keras.tree.flatten(x["views"])[0].shape[0]
+    check_numbers(label)
+    for leaf in keras.tree.flatten(label):
+        if groups.rank(leaf) is None:
+            # Keras relaxes the rank where one call of `fit` has another.
+            raise ValueError(
+                "Labels must have one shape (batch, ...) in all calls of "
+                "`fit`: one label for each example, shared by its views. "
+                "Received: labels of unknown rank"
+            )
+        rows = leaf.shape[0] if len(leaf.shape) else 0
+        if None not in (rows, batch) and rows != batch:
+            raise ValueError(
+                "Labels are shared by the views of an example: y must have "
+                f"shape (batch, ...) with batch={batch}. "
+                f"Received: y.shape={tuple(leaf.shape)}"
+            )
+
+
+def check_numbers(label: Any) -> None:
+    """Raises ValueError where labels are text, in NumPy or TensorFlow."""
+    for leaf in keras.tree.flatten(label):
+        dtype = getattr(leaf, "dtype", None)
+        name = getattr(dtype, "name", str(dtype))
+        if name in ("string", "object") or name.startswith(("str", "bytes")):
+            raise ValueError(
+                "Labels must be numbers; encode text with "
+                "`keras.layers.StringLookup`. "
+                f"Received: labels of dtype {name}"
+            )
+
+
+def check_label_shape(output: per_view.Output, num_views: Any) -> None:
+    """Raises ValueError where labels of a known loss would broadcast.
+
+    Args:
+        output: From `keras_mmel.losses.per_view.pair_outputs`.
+        num_views: Size of the groups, for the message.
+    """
+    fn = getattr(output.loss, "fn", None)
+    if fn not in (*_SPARSE, *_LIKE_PREDICTIONS) and (
+        soft_targets.soft_twin(output.loss) is None
+    ):
+        return
+    label = tuple(output.label.shape[1:])
+    prediction = tuple(output.prediction.shape[1:])
+    expected = prediction
+    if fn in _SPARSE:
+        axis = output.loss._fn_kwargs.get("axis", -1)
+        without = list(output.prediction.shape)
+        del without[axis]
+        expected = tuple(without[1:])
+    if not _same(label, expected):
+        raise ValueError(
+            f"Labels of {output.name} must have shape "
+            f"{_shape(('batch', *expected))} for the loss "
+            f"{output.loss.name!r} and predictions of shape "
+            f"{_shape(('batch', *prediction))}: one label for each example, "
+            f"shared by its {num_views} views. "
+            f"Received: y.shape={_shape(('batch', *label))}"
+        )
+
+
+def per_example(sample_weight: Any) -> Any:
+    """Sample weights as float32 `(batch,)`, or ValueError."""
+    if isinstance(sample_weight, (dict, list, tuple)):
+        # Keras copies one array to every part of a nest of labels.
+        sample_weight, *copies = keras.tree.flatten(sample_weight)
+        for copy in copies:
+            _check_equal(sample_weight, copy)
+    sample_weight = ops.cast(sample_weight, "float32")
+    shape = tuple(sample_weight.shape)
+    if len(shape) == 2 and shape[1] == 1:
+        sample_weight = ops.squeeze(sample_weight, axis=1)
+    elif len(shape) != 1:
+        raise ValueError(
+            "`sample_weight` must have shape (batch,), one weight per example; "
+            "views are weighted by their losses. "
+            f"Received: sample_weight.shape={shape}"
+        )
+    return sample_weight
+
+
+def check_finite(losses: Any, mask: Any = None) -> None:
+    """Raises ValueError that names the first view whose loss is not finite.
+
+    Args:
+        losses: View losses `(batch, num_views)`, with values.
+        mask: None or bool `(batch, num_views)`, `False` for padding.
+    """
+    if not _has_values(losses):
+        return
+    values = to_numpy(losses)
+    bad = ~np.isfinite(values)
+    if mask is not None:
+        bad &= to_numpy(mask).astype(bool)
+    if bad.any():
+        example, view = np.argwhere(bad)[0]
+        raise ValueError(
+            f"The loss of view {view} of example {example} of the batch is "
+            "not finite; it would make the loss of the whole step NaN. "
+            f"Received: view losses {values[example].tolist()}"
+        )
+
+
+def check_sample_weight(sample_weight: Any) -> None:
+    """Raises ValueError where `fit` is given weights for each output."""
+    if isinstance(sample_weight, (dict, list, tuple)):
+        raise ValueError(
+            "`sample_weight` must be one array of shape (batch,): the weight "
+            "of an example holds for all outputs. "
+            f"Received: a {type(sample_weight).__name__}"
+        )
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    """Values of a tensor, also of one on another device of TensorFlow."""
+    if keras.backend.backend() == "tensorflow":
+        return np.asarray(tensor)
+    return ops.convert_to_numpy(ops.stop_gradient(tensor))
+
+
+def _has_values(tensor):
+    """Whether the step runs now; Keras also traces it when told not to."""
+    backend = keras.backend.backend()
+    if isinstance(tensor, keras.KerasTensor) or backend == "jax":
+        return False
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return not tf.is_symbolic_tensor(tensor)
+    return True
+
+
+def _check_equal(first, second):
+    """Fails, at the latest when the step runs, unless the tensors are equal."""
+    message = (
+        "`sample_weight` must be the same for all outputs: one weight per "
+        "example, of shape (batch,)."
+    )
+    if tuple(first.shape[1:]) != tuple(second.shape[1:]):
+        raise ValueError(
+            f"{message} Received: shapes {tuple(first.shape)} and "
+            f"{tuple(second.shape)}"
+        )
+    if keras.backend.backend() == "tensorflow" and not isinstance(
+        first, keras.KerasTensor
+    ):
+        import tensorflow as tf
+
+        tf.debugging.assert_equal(first, second, message=message)
+
+
+def _same(label, expected):
+    """Equal up to a last axis of length 1."""
+    options = [expected, (*expected, 1)]
+    if expected and expected[-1] == 1:
+        options.append(expected[:-1])
+    return any(
+        len(label) == len(option)
+        and all(
+            a == b or a is None or b is None
+            for a, b in zip(label, option, strict=True)
+        )
+        for option in options
+    )
+
+
+def _shape(parts):
+    return f"({', '.join(map(str, parts))})"

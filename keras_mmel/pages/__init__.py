@@ -1,0 +1,1 @@
+"""What every page and report shares: marked words, HTML, pictures."""

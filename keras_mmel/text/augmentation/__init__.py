@@ -1,0 +1,1 @@
+"""Augmented samples of a text by a masked LM (algorithm 2)."""

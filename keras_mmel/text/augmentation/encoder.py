@@ -1,0 +1,320 @@
+"""The masked LM as TensorFlow operations: one position through the network.
+
+Filling one masked word needs the network's output at that word alone. The
+last layer is therefore computed for one query per row, and only this row of
+numbers meets the vocabulary: at the size of BERT-tiny more than ten times
+cheaper than logits at every position.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_mmel.text.augmentation.packing import PackedTokens
+from keras_mmel.text.augmentation.packing import PaddedTokens
+
+
+@dataclasses.dataclass(frozen=True)
+class Dense:
+    """Kernel (inputs, outputs) and bias (outputs,)."""
+
+    kernel: tf.Tensor
+    bias: tf.Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class Norm:
+    """Layer normalization: gamma, beta (width,) and epsilon."""
+
+    gamma: tf.Tensor
+    beta: tf.Tensor
+    epsilon: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """One transformer layer; `qkv` holds query, key and value side by side."""
+
+    heads: int
+    qkv: Dense
+    output: Dense
+    attention_norm: Norm
+    up: Dense
+    activation: Callable
+    down: Dense
+    norm: Norm
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    """A BERT masked LM as arrays.
+
+    Attributes:
+        tokens: token embeddings, (vocabulary, width).
+        positions: position embeddings, (longest, width).
+        segments: segment embeddings, (segments, width).
+        norm: the layer normalization of the embeddings.
+        blocks: the transformer layers.
+        transform: the dense layer of the head.
+        activation: its activation.
+        transform_norm: its layer normalization.
+        decoder: the output layer, kernel (width, vocabulary).
+    """
+
+    tokens: tf.Tensor
+    positions: tf.Tensor
+    segments: tf.Tensor
+    norm: Norm
+    blocks: tuple[Block, ...]
+    transform: Dense
+    activation: Callable
+    transform_norm: Norm
+    decoder: Dense
+
+    def cast(self, dtype: str) -> "Encoder":
+        """The same network, computing in another type.
+
+        Embeddings stay as they are until they are looked up.
+        """
+        tables = dataclasses.replace(self, tokens=(), positions=(), segments=())
+        return dataclasses.replace(
+            _cast(tables, dtype),
+            tokens=self.tokens,
+            positions=self.positions,
+            segments=self.segments,
+        )
+
+
+def take_encoder(masked_lm: keras.Model) -> Encoder:
+    """Take the arrays of a `keras_hub.models.BertMaskedLM`, as float32.
+
+    The arrays are those of the moment: later training of the model does not
+    change them.
+
+    Args:
+        masked_lm: a `keras_hub.models.BertMaskedLM` or a subclass, such as
+            `load_masked_lm` returns.
+
+    Returns:
+        An `Encoder`.
+
+    Raises:
+        TypeError: if the model is not built as keras-hub builds its BERT.
+        RuntimeError: if the backend of Keras is not TensorFlow.
+
+    Example:
+
+    ```python
+    from keras_mmel.text import load_masked_lm
+    from keras_mmel.text.augmentation.encoder import take_encoder
+
+    encoder = take_encoder(load_masked_lm("hf://google-bert/bert-base-cased"))
+    ```
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            "The masked LM must run on Keras's TensorFlow backend. "
+            f"Received: backend {keras.backend.backend()!r}"
+        )
+    try:
+        backbone, head = masked_lm.backbone, masked_lm.masked_lm_head
+        return Encoder(
+            tokens=_float(backbone.token_embedding.embeddings),
+            positions=_float(backbone.position_embedding.position_embeddings),
+            segments=_float(backbone.segment_embedding.embeddings),
+            norm=_norm(backbone.embeddings_layer_norm),
+            blocks=tuple(map(_block, backbone.transformer_layers)),
+            transform=_dense(head._intermediate_dense),
+            activation=head._intermediate_dense.activation,
+            transform_norm=_norm(head._intermediate_layer_norm),
+            decoder=Dense(_decoder(head), _float(head._bias)),
+        )
+    except AttributeError as error:
+        raise TypeError(
+            "`masked_lm` must be a `keras_hub.models.BertMaskedLM` (as "
+            "`load_masked_lm` returns it) with the layers of keras-hub's "
+            f"BERT. Received: {type(masked_lm).__name__}, where {error}"
+        ) from error
+
+
+def encode_at(
+    encoder: Encoder,
+    token_ids: tf.Tensor,
+    segment_ids: tf.Tensor,
+    lengths: tf.Tensor,
+    positions: tf.Tensor,
+    packed: bool = False,
+) -> tf.Tensor:
+    """What the head of the masked LM hands to the vocabulary, at one position.
+
+    Args:
+        encoder: the network.
+        token_ids: (rows, longest) int32, padded with any valid id.
+        segment_ids: (rows, longest) int32.
+        lengths: (rows,) int32; what lies behind is padding and not seen.
+        positions: (rows,) int32, the position to look at in each row.
+        packed: whether the dense layers are spared the padding. Their shapes
+            then depend on `lengths`, which XLA does not allow.
+
+    Returns:
+        (rows, width); times `encoder.decoder.kernel` plus its bias these are
+        the logits at `positions`.
+    """
+    longest = tf.shape(token_ids)[1]
+    seen = tf.sequence_mask(lengths, longest)
+    grid = PackedTokens(seen) if packed else PaddedTokens(seen)
+    inputs, index = grid.distinct(
+        (token_ids, segment_ids, tf.range(longest)[None])
+    )
+    tables = (encoder.tokens, encoder.segments, encoder.positions)
+    x = tf.add_n(
+        [
+            tf.cast(tf.gather(table, ids), encoder.norm.gamma.dtype)
+            for table, ids in zip(tables, inputs, strict=True)
+        ]
+    )
+    x = _normalize(x, encoder.norm)
+    # Added to scores: 0 for what is seen, a number that softmax turns into
+    # an exact 0 for padding.
+    bias = tf.cast(tf.where(seen, 0.0, -1e9), x.dtype)
+    for block in encoder.blocks[:-1]:
+        qkv = _apply(x, block.qkv)
+        if index is not None:
+            x, qkv, index = tf.gather(x, index), tf.gather(qkv, index), None
+        x = _layer(x, qkv, bias, block, grid)
+    if index is not None:
+        x = tf.gather(x, index)
+    x = _layer_at(grid.unpack(x), bias, positions, encoder.blocks[-1])
+    x = encoder.activation(_apply(x, encoder.transform))
+    return _normalize(x, encoder.transform_norm)
+
+
+def _layer(x, qkv, bias, block, grid):
+    query, key, value = tf.unstack(grid.split(qkv, 3, block.heads), axis=0)
+    scores = tf.matmul(query, key, transpose_b=True) * query.shape[-1] ** -0.5
+    weights = tf.nn.softmax(scores + bias[:, None, None, :])
+    return _finish(x, grid.merge(tf.matmul(weights, value)), block)
+
+
+def _layer_at(x, bias, positions, block):
+    """The layer's output at one position a row, (rows, width).
+
+    With one query a row, keys and values need not be computed: the query goes
+    through the key's kernel instead, q (K x)' = (q K) x', and the value's
+    kernel is applied to the mean of x. A bias of the keys adds the same to all
+    scores and falls out of the softmax.
+    """
+    width = x.shape[-1]
+    size = width // block.heads
+    kernel = tf.reshape(block.qkv.kernel, [width, 3, block.heads, size])
+    here = tf.gather(x, positions, batch_dims=1)
+    query = _apply(
+        here,
+        Dense(block.qkv.kernel[:, :width], block.qkv.bias[:width]),
+    )
+    query = tf.reshape(query, [-1, block.heads, size])
+    query = tf.einsum("rad,wad->raw", query, kernel[:, 1])
+    scores = tf.matmul(query, x, transpose_b=True) * size**-0.5
+    weights = tf.nn.softmax(scores + bias[:, None, :])
+    mixed = tf.matmul(weights, x)
+    mixed = tf.einsum("raw,wad->rad", mixed, kernel[:, 2])
+    mixed = tf.reshape(mixed, [-1, width]) + block.qkv.bias[2 * width :]
+    return _finish(here, mixed, block)
+
+
+def _finish(x, mixed, block):
+    """What follows the attention, on (rows, width)."""
+    x = _normalize(x + _apply(mixed, block.output), block.attention_norm)
+    inner = block.activation(_apply(x, block.up))
+    return _normalize(x + _apply(inner, block.down), block.norm)
+
+
+def _apply(x, dense):
+    return tf.nn.bias_add(tf.matmul(x, dense.kernel), dense.bias)
+
+
+def _normalize(x, norm):
+    centered = x - tf.reduce_mean(x, -1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
+    scaled = centered * tf.math.rsqrt(variance + norm.epsilon)
+    return scaled * norm.gamma + norm.beta
+
+
+def _block(layer):
+    attention = layer._self_attention_layer
+    parts = [
+        attention.query_dense,
+        attention.key_dense,
+        attention.value_dense,
+    ]
+    width, heads = parts[0].kernel.shape[:2]
+    kernels = [tf.reshape(_float(p.kernel), [width, -1]) for p in parts]
+    biases = [tf.reshape(_float(p.bias), [-1]) for p in parts]
+    if layer.normalize_first:
+        raise AttributeError("a layer normalizes its input first")
+    return Block(
+        heads=int(heads),
+        qkv=Dense(tf.concat(kernels, 1), tf.concat(biases, 0)),
+        output=Dense(
+            tf.reshape(_float(attention.output_dense.kernel), [-1, width]),
+            _float(attention.output_dense.bias),
+        ),
+        attention_norm=_norm(layer._self_attention_layer_norm),
+        up=_dense(layer._feedforward_intermediate_dense),
+        activation=layer._feedforward_intermediate_dense.activation,
+        down=_dense(layer._feedforward_output_dense),
+        norm=_norm(layer._feedforward_layer_norm),
+    )
+
+
+def _decoder(head):
+    embedding = head.token_embedding
+    if embedding is None:
+        return _float(head._kernel)
+    if embedding.tie_weights:
+        return tf.transpose(_float(embedding.embeddings))
+    return _float(embedding.reverse_embeddings)
+
+
+def _dense(layer):
+    return Dense(_float(layer.kernel), _float(layer.bias))
+
+
+def _norm(layer):
+    return Norm(_float(layer.gamma), _float(layer.beta), layer.epsilon)
+
+
+def _float(variable):
+    return tf.cast(tf.convert_to_tensor(variable.value), tf.float32)
+
+
+def _cast(part, dtype):
+    if isinstance(part, tf.Tensor):
+        return tf.cast(part, dtype)
+    if isinstance(part, tuple):
+        return tuple(_cast(one, dtype) for one in part)
+    if dataclasses.is_dataclass(part):
+        values = {
+            field.name: _cast(getattr(part, field.name), dtype)
+            for field in dataclasses.fields(part)
+        }
+        return type(part)(**values)
+    return part
+
+
+def arrays(part) -> list[np.ndarray]:
+    """Every array of an encoder, in a fixed order, for a hash of them."""
+    if isinstance(part, tf.Tensor):
+        return [part.numpy()]
+    if isinstance(part, tuple):
+        return [array for one in part for array in arrays(one)]
+    if dataclasses.is_dataclass(part):
+        return [
+            array
+            for field in dataclasses.fields(part)
+            for array in arrays(getattr(part, field.name))
+        ]
+    return []

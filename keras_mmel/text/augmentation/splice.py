@@ -1,0 +1,141 @@
+"""Put filled words into the original string.
+
+Only the words that changed are replaced. Everything else keeps its case, its
+accents and its spacing, which a tokenizer's own decoding would lose.
+"""
+
+import unicodedata
+from collections.abc import Collection
+from collections.abc import Sequence
+
+CONTINUATION = "##"
+# Ideographs, each of which is a word for BERT's tokenizer.
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def splice(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    pieces: Sequence[str],
+    changed: Collection[int],
+) -> str:
+    """Replace the changed tokens of a text.
+
+    A continuation piece (`##s`) joins what stands before it, and a word is
+    set off by a space where it would otherwise melt into its neighbour
+    ("didn't" with another word for the apostrophe becomes "didn or t"). Tokens
+    that share a character (the parts of a Hangul syllable) are rewritten
+    together. What lies behind the last token, such as the rest of a text that
+    was cut to the model's length, stays as it is.
+
+    Args:
+        text: the original text.
+        spans: for each of its tokens, without special tokens, the start and
+            the end of the token in `text`, in code points.
+        pieces: the tokens of the sample as the vocabulary writes them.
+        changed: indices of the tokens that differ from the original.
+
+    Returns:
+        The text of the sample.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.augmentation.splice import splice
+
+    spans = [(0, 1), (3, 7), (8, 12)]
+    splice("A  fine film.", spans, ["a", "poor", "film"], changed=[1])
+    # "A  poor film."
+    ```
+    """
+    if not changed:
+        return text
+    parts, end, after_change = [], 0, False
+    for first, last in _clusters(spans):
+        start = spans[first][0]
+        change = any(index in changed for index in range(first, last))
+        gap = text[end:start]
+        if first and (change or after_change):
+            if after_change:
+                gap = _without_marks(gap)
+            after = pieces[first] if change else text[start:]
+            if change and _continues(after):
+                gap = ""
+            elif not _continues(pieces[first]):
+                gap = _set_off(parts[-1], gap, after)
+        stop = max(span[1] for span in spans[first:last])
+        part = _join(pieces[first:last]) if change else text[start:stop]
+        parts += [gap, part]
+        end, after_change = stop, change
+    rest = text[end:]
+    parts.append(_without_marks(rest) if after_change else rest)
+    return "".join(parts)
+
+
+def _clusters(spans):
+    """Runs of tokens that share characters, as (first, last + 1)."""
+    first = 0
+    stop = 0
+    for index, (start, end) in enumerate(spans):
+        if index > first and start >= stop:
+            yield first, index
+            first = index
+        stop = max(stop, end)
+    if spans:
+        yield first, len(spans)
+
+
+def _set_off(before, gap, after):
+    """The gap between two words, with a space where they would melt."""
+    if any(map(_is_space, gap)) or _splits(before[-1:]) or _splits(after[:1]):
+        return gap
+    return gap + " "
+
+
+def _join(pieces):
+    """Pieces in a row as text."""
+    text = ""
+    for piece in pieces:
+        if _continues(piece):
+            text += piece[len(CONTINUATION) :]
+        else:
+            text += _set_off(text, "", piece) + piece
+    return text
+
+
+def _continues(piece):
+    return piece.startswith(CONTINUATION) and piece != CONTINUATION
+
+
+def _without_marks(gap):
+    """Without the accents of a word that is no longer there."""
+    marks = 0
+    while marks < len(gap) and unicodedata.category(gap[marks]) == "Mn":
+        marks += 1
+    return gap[marks:]
+
+
+def _is_space(character):
+    """Whether BERT's tokenizer takes a character for a space."""
+    # Other control characters that Python takes for spaces are deleted.
+    return character in "\t\n\r" or unicodedata.category(character)[0] == "Z"
+
+
+def _splits(character):
+    """Whether BERT's tokenizer splits a text on both sides of a character."""
+    if not character:
+        return True
+    if character.isascii():
+        return character.isprintable() and not character.isalnum()
+    if unicodedata.category(character)[0] == "P":
+        return True
+    return any(low <= ord(character) <= high for low, high in _IDEOGRAPHS)

@@ -1,0 +1,1 @@
+"""BERT: its classes, its checkpoints in every layout, its tokenizer."""

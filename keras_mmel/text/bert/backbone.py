@@ -1,0 +1,248 @@
+"""The BERT encoder with what a checkpoint's config says about it."""
+
+import keras
+
+from keras_mmel import extras
+
+keras_hub = extras.need("keras_hub", "text")
+
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+
+
+@keras.saving.register_keras_serializable("keras_mmel")
+def gelu_tanh(x):
+    """GELU by its tanh approximation, `gelu_new` in Hugging Face's words."""
+    return keras.activations.gelu(x, approximate=True)
+
+
+def activation(hidden_act: str):
+    """Find the Keras activation for a Hugging Face name.
+
+    Args:
+        hidden_act: name as in a config: `"gelu"` is the exact one (by erf),
+            `"gelu_new"` and `"gelu_pytorch_tanh"` the approximation by tanh.
+
+    Returns:
+        A function of a tensor.
+
+    Raises:
+        ValueError: if the name is not known.
+    """
+    if hidden_act not in _ACTIVATIONS:
+        raise ValueError(
+            f"`hidden_act` must be one of {sorted(_ACTIVATIONS)}. Received: "
+            f"hidden_act={hidden_act!r}"
+        )
+    name = _ACTIVATIONS[hidden_act]
+    return gelu_tanh if name == "gelu_tanh" else keras.activations.get(name)
+
+
+@keras.saving.register_keras_serializable("keras_mmel")
+class EncoderBlock(keras_hub.layers.TransformerEncoder):
+    """`keras_hub.layers.TransformerEncoder` with a dropout for attention.
+
+    Args:
+        attention_dropout: rate on the attention probabilities, `dropout` by
+            default; `dropout` is the rate on the outputs of the two parts.
+        **kwargs: those of `keras_hub.layers.TransformerEncoder`.
+    """
+
+    def __init__(self, *, attention_dropout=None, dropout=0.0, **kwargs):
+        if attention_dropout is None:
+            attention_dropout = dropout
+        # The base class gives one rate to its three dropouts, and a dropout
+        # that was made with rate 0 has no random state.
+        super().__init__(dropout=max(dropout, attention_dropout), **kwargs)
+        self.attention_dropout = attention_dropout
+        self.hidden_dropout = dropout
+
+    def build(self, inputs_shape):
+        super().build(inputs_shape)
+        attention = list(self._self_attention_layer._flatten_layers())
+        for layer in self._flatten_layers():
+            if isinstance(layer, keras.layers.Dropout):
+                layer.rate = (
+                    self.attention_dropout
+                    if any(layer is inner for inner in attention)
+                    else self.hidden_dropout
+                )
+
+    def get_config(self):
+        config = super().get_config()
+        return config | {
+            "attention_dropout": self.attention_dropout,
+            "dropout": self.hidden_dropout,
+        }
+
+
+@keras.saving.register_keras_serializable("keras_mmel")
+class BertBackbone(keras_hub.models.BertBackbone):
+    """A BERT encoder whose activation, epsilon and dropouts can be set.
+
+    `keras_hub.models.BertBackbone` always computes GELU by its tanh
+    approximation and has one dropout. Checkpoints in Hugging Face layout name
+    their own activation (mostly the exact GELU: with the approximation logits
+    of a masked LM are off by 1e-2), layer-norm epsilon and two dropouts.
+    Everything else, names of layers and variables included, is the same.
+
+    Args:
+        vocabulary_size: rows of the token embedding.
+        num_layers: number of encoder blocks.
+        num_heads: attention heads of a block.
+        hidden_dim: width.
+        intermediate_dim: width of the feed-forward part.
+        dropout: rate after the embeddings and after the parts of a block.
+        attention_dropout: rate on the attention probabilities, `dropout` by
+            default.
+        max_sequence_length: rows of the position embedding.
+        num_segments: rows of the segment embedding.
+        hidden_act: activation of the feed-forward part, named as in a Hugging
+            Face config.
+        layer_norm_eps: epsilon of every layer norm.
+        initializer_range: standard deviation of the initial weights.
+        dtype: dtype or policy.
+        **kwargs: those of `keras.Model`.
+
+    Raises:
+        ValueError: if `hidden_act` is not known.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.bert.backbone import BertBackbone
+
+    backbone = BertBackbone(
+        vocabulary_size=100, num_layers=2, num_heads=2, hidden_dim=16,
+        intermediate_dim=32, hidden_act="gelu", layer_norm_eps=1e-12,
+    )
+    ```
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        dropout=0.1,
+        attention_dropout=None,
+        max_sequence_length=512,
+        num_segments=2,
+        hidden_act="gelu",
+        layer_norm_eps=1e-12,
+        initializer_range=0.02,
+        dtype=None,
+        **kwargs,
+    ):
+        if attention_dropout is None:
+            attention_dropout = dropout
+
+        def initializer():
+            return keras.initializers.TruncatedNormal(stddev=initializer_range)
+
+        def embedding(layer, rows, name):
+            return layer(
+                rows,
+                hidden_dim,
+                embeddings_initializer=initializer(),
+                dtype=dtype,
+                name=name,
+            )
+
+        self.token_embedding = embedding(
+            keras.layers.ReversibleEmbedding,
+            vocabulary_size,
+            "token_embedding",
+        )
+        self.position_embedding = keras_hub.layers.PositionEmbedding(
+            max_sequence_length,
+            initializer=initializer(),
+            dtype=dtype,
+            name="position_embedding",
+        )
+        self.segment_embedding = embedding(
+            keras.layers.Embedding, num_segments, "segment_embedding"
+        )
+        self.embeddings_add = keras.layers.Add(
+            dtype=dtype, name="embeddings_add"
+        )
+        self.embeddings_layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_eps, dtype=dtype, name="embeddings_layer_norm"
+        )
+        self.embeddings_dropout = keras.layers.Dropout(
+            dropout, dtype=dtype, name="embeddings_dropout"
+        )
+        self.transformer_layers = [
+            EncoderBlock(
+                intermediate_dim=intermediate_dim,
+                num_heads=num_heads,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+                activation=activation(hidden_act),
+                layer_norm_epsilon=layer_norm_eps,
+                kernel_initializer=initializer(),
+                dtype=dtype,
+                name=f"transformer_layer_{i}",
+            )
+            for i in range(num_layers)
+        ]
+        self.pooled_dense = keras.layers.Dense(
+            hidden_dim,
+            activation="tanh",
+            kernel_initializer=initializer(),
+            dtype=dtype,
+            name="pooled_dense",
+        )
+
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name)
+            for name in ("token_ids", "segment_ids", "padding_mask")
+        }
+        tokens = self.token_embedding(inputs["token_ids"])
+        positions = self.position_embedding(tokens)
+        segments = self.segment_embedding(inputs["segment_ids"])
+        x = self.embeddings_add((tokens, positions, segments))
+        x = self.embeddings_dropout(self.embeddings_layer_norm(x))
+        for block in self.transformer_layers:
+            x = block(x, padding_mask=inputs["padding_mask"])
+        outputs = {
+            "sequence_output": x,
+            "pooled_output": self.pooled_dense(x[:, 0, :]),
+        }
+        # Past the class that would build its own layers.
+        super(keras_hub.models.BertBackbone, self).__init__(
+            inputs=inputs, outputs=outputs, dtype=dtype, **kwargs
+        )
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.cls_token_index = 0
+        self.hidden_act = hidden_act
+        self.layer_norm_eps = layer_norm_eps
+        self.initializer_range = initializer_range
+
+    def get_config(self):
+        config = super().get_config()
+        return config | {
+            "attention_dropout": self.attention_dropout,
+            "hidden_act": self.hidden_act,
+            "layer_norm_eps": self.layer_norm_eps,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,1 +1,0 @@
-"""What each command of `keras-mmel` does with its arguments."""

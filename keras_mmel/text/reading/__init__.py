@@ -1,0 +1,1 @@
+"""From files of augmented text to groups, and to a teacher's labels."""

@@ -1,0 +1,288 @@
+"""From files of augmented text to batches of groups, and of plain examples."""
+
+import functools
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from keras_mmel.data import arguments
+from keras_mmel.data.epochs import EpochCounter
+from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.reading import stored
+from keras_mmel.text.reading import view_choice
+from keras_mmel.text.reading.batches import Batching
+from keras_mmel.text.reading.batches import make_batches
+from keras_mmel.text.reading.token_table import TokenTable
+
+# Batches among which examples are sorted by length.
+WINDOW = 32
+
+
+def read_augmented(
+    directory: str | os.PathLike | TokenTable,
+    *,
+    tokenizer: Tokenizer | None = None,
+    split: str = "train",
+    num_views: int = 5,
+    batch_size: int = 32,
+    seed: int = 0,
+    shuffle: bool = True,
+    teacher: bool | str = "auto",
+    max_length: int = 128,
+    window: int = WINDOW,
+    drop_remainder: bool = True,
+    initial_epoch: int = 0,
+    epoch_counter: EpochCounter | None = None,
+) -> tf.data.Dataset:
+    """Read groups of views of text, what `MMELModel.fit` takes.
+
+    Yields `({"views": x}, y)` with `x` a dict of int32 `"token_ids"`,
+    `"segment_ids"` and `"padding_mask"`, each (batch, num_views, length), view
+    0 the original. Where some example has fewer views there is also `"mask"`,
+    bool (batch, num_views). With a teacher `y` is `{"label": labels,
+    "teacher": predictions}`, (batch,) and (batch, num_views, classes) (values
+    (batch, num_views, 1) in regression), else the labels.
+
+    Where the files have more views than a group, every epoch draws others of
+    them. The draw depends on the seed, the epoch and the example's id; the
+    order on the seed and the epoch. Batches are of examples of like length:
+    among `window` batches they are sorted by the longest view, and padded to
+    a multiple of 4 tokens. Every pass that is read to its end is one epoch,
+    as with `keras_mmel.data.group_views`. The token ids are held in memory,
+    four bytes each.
+
+    Args:
+        directory: what `write_augmented` wrote, or a `TokenTable` of it.
+        tokenizer: the tokenizer of the model to train; None takes the ids in
+            the files. Where its fingerprint is that of the files their ids
+            are taken as well, else their texts are encoded.
+        split: which split of the files.
+        num_views: size of a group, the original included.
+        batch_size: groups per batch.
+        seed: the seed of the run.
+        shuffle: whether to shuffle; else the order is that of the files, and
+            nothing is sorted by length.
+        teacher: whether to give the teacher's predictions; `"auto"` gives
+            them where the files have them.
+        max_length: longest text or pair, special tokens included; the longer
+            sentence of a pair is cut first.
+        window: batches among which lengths are sorted; 1 for none.
+        drop_remainder: whether to leave out a last batch that is not full.
+        initial_epoch: epoch of the first pass, for a run that is continued.
+        epoch_counter: the counter to use, in place of `initial_epoch`; give
+            it to `fit` as a callback too.
+
+    Returns:
+        A `tf.data.Dataset` of batches with a known size.
+
+    Raises:
+        FileNotFoundError: if there are no such files.
+        ValueError: if a count, the labels, or the teacher do not fit.
+
+    Example:
+
+    ```python
+    model = keras_mmel.text.load_text_classifier(preset, num_classes=2)
+    groups = keras_mmel.text.read_augmented(
+        "rte", tokenizer=model.tokenizer, num_views=5, batch_size=32
+    )
+    mmel = keras_mmel.MMELModel(model, "hard")
+    ```
+    """
+    num_views = arguments.check_count("num_views", num_views, 1)
+    batching = Batching.checked(
+        batch_size,
+        seed,
+        shuffle,
+        window,
+        drop_remainder,
+        initial_epoch,
+        epoch_counter,
+    )
+    table = _table(directory, tokenizer, split, max_length)
+    labels = _labels(table)
+    predictions = _teacher(table, teacher)
+    counts = np.minimum(table.views, num_views)
+    ragged = bool((counts < num_views).any())
+    choose = functools.partial(
+        view_choice.choose_groups, *_parts(table), num_views, seed
+    )
+
+    def finish(inputs, examples, rows, real):
+        x = {"views": inputs}
+        if ragged:
+            x["mask"] = real
+        y = tf.gather(labels, examples)
+        if predictions is None:
+            return x, y
+        return x, {"label": y, "teacher": tf.gather(predictions, rows)}
+
+    return make_batches(table, choose, finish, batching)
+
+
+def read_plain(
+    data: str | os.PathLike | TokenTable | object,
+    *,
+    tokenizer: Tokenizer | None = None,
+    split: str = "train",
+    views: int = 1,
+    batch_size: int = 32,
+    seed: int = 0,
+    shuffle: bool = False,
+    labels: bool = True,
+    teacher: bool | str = False,
+    max_length: int = 128,
+    window: int = WINDOW,
+    drop_remainder: bool = False,
+    initial_epoch: int = 0,
+    epoch_counter: EpochCounter | None = None,
+) -> tf.data.Dataset:
+    """Read plain examples of text, for baselines and for evaluation.
+
+    Yields `(x, y)` with `x` a dict of int32 `"token_ids"`, `"segment_ids"` and
+    `"padding_mask"`, each (batch, length). By default they are the originals,
+    in order. With `views` above 1 every epoch shows one of that many views of
+    each example, and each of them once in `views` epochs: training on single
+    augmented examples.
+
+    Args:
+        data: a directory that `write_augmented` wrote, a source of examples
+            (`keras_mmel.text.files.from_tfds` and others), or a `TokenTable`.
+        tokenizer: as of `read_augmented`; a source needs one.
+        split: which split of the files.
+        views: 1 for the originals; else how many views, the original among
+            them, take turns.
+        batch_size: examples per batch.
+        seed: the seed of the run.
+        shuffle: whether to shuffle.
+        labels: whether to yield labels. Give `False` where they are hidden.
+        teacher: as of `read_augmented`. Augmented views then have the
+            teacher's prediction as their label and originals, in
+            classification, the distribution that is 1 at their class: `y` is
+            float32 (batch, classes).
+        max_length: as of `read_augmented`.
+        window: as of `read_augmented`.
+        drop_remainder: as of `read_augmented`.
+        initial_epoch: as of `read_augmented`.
+        epoch_counter: as of `read_augmented`.
+
+    Returns:
+        A `tf.data.Dataset` of batches with a known size.
+
+    Raises:
+        FileNotFoundError: if there are no such files.
+        ValueError: if a count, the labels or the teacher do not fit; a label
+            of -1 is one that is hidden.
+
+    Example:
+
+    ```python
+    source = keras_mmel.text.files.from_tfds(
+        "glue/rte", "validation", ["sentence1", "sentence2"], "label", "idx"
+    )
+    examples = keras_mmel.text.read_plain(source, tokenizer=model.tokenizer)
+    ```
+    """
+    views = arguments.check_count("views", views, 1)
+    batching = Batching.checked(
+        batch_size,
+        seed,
+        shuffle,
+        window,
+        drop_remainder,
+        initial_epoch,
+        epoch_counter,
+    )
+    table = _table(data, tokenizer, split, max_length)
+    first, counts, keys = _parts(table)
+    given = _labels(table) if labels else None
+    predictions = _teacher(table, teacher)
+    if predictions is not None and given is not None:
+        targets = _targets(table, predictions)
+
+    @tf.autograph.experimental.do_not_convert
+    def choose(epoch):
+        rows = first[:, None]
+        if views > 1:
+            rows = view_choice.choose_one(
+                first, counts, keys, views, seed, epoch
+            )
+        return rows, tf.ones_like(rows, tf.bool)
+
+    def finish(inputs, examples, rows, real):
+        x = {name: part[:, 0] for name, part in inputs.items()}
+        if given is None:
+            return (x,)
+        if predictions is None:
+            return x, tf.gather(given, examples)
+        return x, tf.gather(targets, rows[:, 0])
+
+    return make_batches(table, choose, finish, batching)
+
+
+def _table(data, tokenizer, split, max_length):
+    if isinstance(data, TokenTable):
+        return data
+    return stored.load_table(
+        data, tokenizer, split=split, max_length=max_length
+    )
+
+
+def _parts(table):
+    return (
+        tf.constant(table.first[:-1]),
+        tf.constant(table.views),
+        tf.constant(table.keys),
+    )
+
+
+def _labels(table):
+    """The labels, or an error where one is not there."""
+    if table.labels is None:
+        raise ValueError(
+            "Labels must be there; give `labels=False` to read texts alone. "
+            "Received: data without labels"
+        )
+    if table.labels.dtype == np.int64:
+        hidden = np.flatnonzero(table.labels < 0)
+        if len(hidden):
+            raise ValueError(
+                "Labels must be class numbers from 0 on; -1 stands for one "
+                "that is hidden, as in the test sets of GLUE. Received: "
+                f"label {table.labels[hidden[0]]} of example "
+                f"{table.example_ids[hidden[0]]!r} (and "
+                f"{len(hidden) - 1} more)"
+            )
+    return tf.constant(table.labels)
+
+
+def _teacher(table, wanted):
+    if wanted not in (True, False, "auto"):
+        raise ValueError(
+            '`teacher` must be True, False or "auto". Received: '
+            f"teacher={wanted!r}"
+        )
+    if not wanted:
+        return None
+    if table.teacher is not None:
+        return tf.constant(table.teacher)
+    if wanted is True:
+        raise ValueError(
+            "Files without predictions of a teacher must be labelled first, "
+            "with `keras-mmel label` or `label_augmented`. Received: "
+            "teacher=True"
+        )
+    return None
+
+
+def _targets(table, predictions):
+    """What every row is trained against, float32 (rows, classes or 1)."""
+    targets = predictions.numpy().copy()
+    originals = table.first[:-1]
+    if table.labels.dtype == np.int64:
+        classes = targets.shape[1]
+        targets[originals] = np.eye(classes, dtype="float32")[table.labels]
+    else:
+        targets[originals, 0] = table.labels
+    return tf.constant(targets)

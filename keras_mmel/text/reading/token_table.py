@@ -1,0 +1,204 @@
+"""The token ids of a data set in flat arrays: four bytes a token in memory."""
+
+import array
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.bert.tokenizer import longest_first
+from keras_mmel.text.files.records import Record
+
+# Records encoded at a time: what bounds the memory that their texts take.
+_CHUNK = 1024
+# [CLS], a token, [SEP].
+MIN_LENGTH = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenTable:
+    """Originals and views of a data set, as ids.
+
+    The rows of an example stand next to each other, the original first.
+
+    Attributes:
+        token_ids: int32 (tokens,), row after row, special tokens included.
+        starts: int64 (rows + 1,), where in `token_ids` each row begins.
+        borders: int32 (rows,), how many tokens of a row are of segment 0.
+        first: int64 (examples + 1,), the row of each example's original.
+        labels: int64 or float32 (examples,), or `None`.
+        teacher: float32 (rows, classes or 1), or `None` where some row has
+            no prediction of a teacher.
+        keys: int64 (examples,), a hash of each example's id.
+        example_ids: the ids.
+    """
+
+    token_ids: np.ndarray
+    starts: np.ndarray
+    borders: np.ndarray
+    first: np.ndarray
+    labels: np.ndarray | None
+    teacher: np.ndarray | None
+    keys: np.ndarray
+    example_ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.example_ids)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each row, int64."""
+        return np.diff(self.starts)
+
+    @property
+    def views(self) -> np.ndarray:
+        """Number of rows of each example, the original included."""
+        return np.diff(self.first)
+
+
+def make_table(
+    records: Iterable[Record],
+    tokenizer: Tokenizer | None = None,
+    *,
+    max_length: int = 128,
+    stored_ids: bool = False,
+) -> TokenTable:
+    """Gather records into a table.
+
+    Args:
+        records: what `keras_mmel.text.files` reads, in order.
+        tokenizer: encodes the texts. It may be `None` with `stored_ids`.
+        max_length: longest row, special tokens included. The longer sentence
+            of a pair is cut first.
+        stored_ids: whether to take the ids that the records have in place of
+            encoding their texts.
+
+    Returns:
+        The table.
+
+    Raises:
+        ValueError: if there is no record, ids are wanted that are not there,
+            or two teachers' predictions differ in their length.
+    """
+    if max_length < MIN_LENGTH:
+        raise ValueError(
+            f"`max_length` must be at least {MIN_LENGTH}, a token between the "
+            f"two special ones. Received: max_length={max_length}"
+        )
+    tokens, lengths, borders = array.array("i"), [], []
+    counts, labels, teachers, example_ids = [], [], [], []
+    for chunk in _chunks(records):
+        rows = [row for record in chunk for row in (record, *record.views)]
+        if stored_ids:
+            ids = [_cut(_stored(row), max_length) for row in rows]
+        else:
+            texts = [_text(row.texts) for row in rows]
+            encoded = tokenizer.encode(texts, max_length=max_length)
+            ids = [one.token_ids for one in encoded]
+        for row, one in zip(rows, ids, strict=True):
+            tokens.extend(one)
+            lengths.append(len(one))
+            borders.append(_border(one))
+            teachers.append(row.teacher)
+        for record in chunk:
+            counts.append(1 + len(record.views))
+            labels.append(record.label)
+            example_ids.append(record.example_id)
+    if not example_ids:
+        raise ValueError("There must be an example. Received: 0 examples")
+    return TokenTable(
+        np.frombuffer(tokens, np.int32),
+        _cumulate(lengths),
+        np.asarray(borders, np.int32),
+        _cumulate(counts),
+        _labels(labels),
+        _teacher(teachers),
+        np.asarray([hash_id(i) for i in example_ids], np.int64),
+        tuple(example_ids),
+    )
+
+
+def hash_id(example_id: str) -> int:
+    """A hash of an example's id, an int64 that is not negative."""
+    digest = hashlib.blake2b(
+        example_id.encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
+    chunk = []
+    for record in records:
+        chunk.append(record)
+        if len(chunk) == _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _text(texts):
+    return texts[0] if len(texts) == 1 else tuple(texts)
+
+
+def _stored(row):
+    if not row.token_ids:
+        raise ValueError(
+            "Files without token ids need `tokenizer`, which makes them of "
+            f"the texts. Received: tokenizer=None for {row.texts!r:.80}"
+        )
+    return row.token_ids
+
+
+def _border(ids: Sequence[int]) -> int:
+    # The last token is [SEP], and text never gives one.
+    return ids.index(ids[-1]) + 1
+
+
+def _cut(ids, max_length):
+    """Stored ids, cut as the tokenizer cuts."""
+    if len(ids) <= max_length:
+        return ids
+    border = _border(ids)
+    if border == len(ids):
+        return (*ids[: max_length - 1], ids[-1])
+    a, b = longest_first(border - 2, len(ids) - border - 1, max_length - 3)
+    first = (*ids[: a + 1], ids[-1])
+    return (*first, *ids[border : border + b], ids[-1])
+
+
+def _cumulate(counts):
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _labels(labels):
+    missing = sum(label is None for label in labels)
+    if missing == len(labels):
+        return None
+    if missing:
+        raise ValueError(
+            "All examples must have a label, or none. Received: "
+            f"{missing} of {len(labels)} without one"
+        )
+    dtype = (
+        np.float32
+        if any(isinstance(label, float) for label in labels)
+        else np.int64
+    )
+    return np.asarray(labels, dtype)
+
+
+def _teacher(teachers):
+    sizes = {len(one) for one in teachers}
+    if 0 in sizes:
+        return None
+    if len(sizes) > 1:
+        raise ValueError(
+            "The teacher's predictions must have one length in all records. "
+            f"Received: {sorted(sizes)}"
+        )
+    return np.asarray(teachers, np.float32)

@@ -1,0 +1,1 @@
+"""A text classifier as a SavedModel that takes strings."""

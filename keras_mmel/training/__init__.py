@@ -1,0 +1,1 @@
+"""What a Keras trainer has to learn to take groups of views."""

@@ -1,0 +1,86 @@
+"""The training step on TensorFlow, also within a replica of a strategy."""
+
+import warnings
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_mmel import groups
+from keras_mmel.losses import per_view
+from keras_mmel.training import replicas
+
+
+def train_step(model: keras.Model, data: Any) -> dict:
+    """One forward pass over all views, one backward pass, one update.
+
+    Args:
+        model: An `MMELModel`.
+        data: `(x, y)` or `(x, y, sample_weight)` with groups in `x`.
+
+    Returns:
+        The logs of the epoch so far.
+    """
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    groups.check_groups(x)
+    with tf.control_dependencies(_checks(x, y, model._objective.soft_targets)):
+        x = tf.nest.map_structure(tf.identity, x)
+    with tf.GradientTape() as tape:
+        training = {"training": True} if model._call_has_training_arg else {}
+        y_pred = model(x, **training)
+        loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
+        scaled = model.optimizer.scale_loss(loss)
+    trainable = model.trainable_weights
+    if trainable:
+        gradients = tape.gradient(scaled, trainable)
+        model.optimizer.apply_gradients(zip(gradients, trainable, strict=True))
+    else:
+        warnings.warn(
+            "The model does not have any trainable weights.", stacklevel=2
+        )
+    tracker = next(m for m in model.metrics if m.name == "loss")
+    value, size = replicas.for_tracking(
+        per_view.logged(loss), groups.batch_size(x)
+    )
+    tracker.update_state(value, sample_weight=size)
+    return model.compute_metrics(x, y, y_pred, sample_weight)
+
+
+def _checks(x, y, is_soft):
+    """What can only be seen when the step runs, before it changes a weight."""
+    checks = [replicas.check_batch(groups.batch_size(x))]
+    if x.get("mask") is not None:
+        checks.append(
+            tf.debugging.Assert(
+                tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
+                ["The first view of a group is the original, never padding"],
+            )
+        )
+    label, teacher = groups.split_labels(y)
+    leaves = _leaves((x["views"], x.get("mask"), teacher))
+    first, *others = leaves
+    # Too few axes are for the checks that know what each tensor is.
+    if any(groups.rank(t) is None or None in t.shape[1:2] for t in leaves):
+        message = "Views, mask, teacher and labels must agree in their sizes"
+        sizes = [(other, 2) for other in others]
+        sizes += [(leaf, 1) for leaf in _leaves(label)]
+        checks += [
+            tf.debugging.assert_equal(
+                tf.shape(other)[:axes], tf.shape(first)[:axes], message=message
+            )
+            for other, axes in sizes
+        ]
+    views = groups.num_views(x)
+    if is_soft and not isinstance(views, int):
+        checks.append(
+            tf.debugging.assert_greater(
+                views,
+                1,
+                message="The soft objective needs groups of at least 2 views",
+            )
+        )
+    return [check for check in checks if check is not None]
+
+
+def _leaves(nest):
+    return [leaf for leaf in tf.nest.flatten(nest) if leaf is not None]

@@ -1,0 +1,350 @@
+"""The commands on small made models: what they write, print and refuse."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from keras_mmel import cli
+from keras_mmel.text import Tokenizer
+from keras_mmel.text import load_text_classifier
+from keras_mmel.text.files import read_manifest
+from keras_mmel.text.files import read_records
+from keras_mmel.text.files import shard_paths
+from tests.text import tiny
+
+# Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation:DeprecationWarning"
+)
+
+LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+COMMAND = [sys.executable, "-m", "keras_mmel_cli"]
+TEXTS = [
+    "a very good film and a bright story",
+    "the music was poor, the actor dull",
+    "she found the old house in the city",
+    "he never told me of the book",
+    "a fine scene",
+    "it is too slow, and not so funny",
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with what the examples of `--help` name."""
+    folder = tmp_path_factory.mktemp("commands")
+    tiny.make_checkpoint(folder / "bert_tiny_mlm")
+    load_text_classifier(folder / "bert_tiny_mlm", 2).save(
+        folder / "teacher.keras"
+    )
+    rows = [
+        f'{i},"{t}",{"pos" if i % 2 else "neg"}' for i, t in enumerate(TEXTS)
+    ]
+    (folder / "reviews.csv").write_text(
+        "\n".join(["id,text,label", *rows]) + "\n"
+    )
+    rows += [row.replace(" ", " so ", 1) for row in rows]
+    (folder / "views.csv").write_text(
+        "\n".join(["id,text,label", *rows]) + "\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def folder(made, monkeypatch):
+    monkeypatch.chdir(made)
+    return made
+
+
+AUGMENT = ["augment", "--masked_lm", "bert_tiny_mlm", "--data", "reviews.csv"]
+COLUMNS = ["--text", "text", "--label", "label", "--id", "id"]
+
+
+def run(argv):
+    assert cli.main([str(word) for word in argv]) == 0
+
+
+def fails(argv, capsys):
+    """The last line of a command that fails; nothing else is an error."""
+    assert cli.main([str(word) for word in argv]) == 2
+    *before, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"keras-mmel {argv[0]}: error: ")
+    assert not [word for word in before if "error" in word.lower()]
+    return line
+
+
+def texts(directory):
+    return [
+        (r.example_id, r.texts, r.label, [view.texts for view in r.views])
+        for r in read_records(directory)
+    ]
+
+
+def test_examples_of_the_help_run(folder, capsys):
+    """One after the other, as a user would."""
+    for number in range(2):
+        run(
+            [*AUGMENT, *COLUMNS, "--num_shards", 2, "--shard", f"{number}/2"]
+            + ["--out", f"part{number}"]
+        )
+    assert "others are for the other parts" in capsys.readouterr().out
+    for command in ("augment", "import", "label", "merge", "inspect"):
+        assert cli.main([command, "--help"]) == 0
+        example = capsys.readouterr().out.split("example:\n")[1].split()
+        run(example[1:])
+        out = capsys.readouterr().out
+        if command != "inspect":
+            assert f"{example[-1]}: " in out and "files." in out
+    assert "views 24, 4 of each example" in " ".join(out.split())
+    assert "Page: reviews.html" in out
+    page = (folder / "reviews.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and "<mark>" in page
+
+    found = texts("augmented/reviews")
+    assert [text for _, (text,), _, _ in found] == TEXTS
+    assert [label for _, _, label, _ in found] == [0, 1] * 3
+    assert all(len({text, *views}) == 5 for _, text, _, views in found)
+    # The example of augment leaves the ids to be numbered: "0", "1", ... too.
+    assert texts("merged/reviews") == found
+    for record in read_records("labelled/reviews"):
+        for said in (record.teacher, *(v.teacher for v in record.views)):
+            assert len(said) == 2 and sum(said) == pytest.approx(1)
+    imported = texts("imported/reviews")
+    assert [views for *_, views in imported] == [
+        [(text.replace(" ", " so ", 1),)] for text in TEXTS
+    ]
+
+
+def test_settings_reach_the_augmenter(folder, tmp_path):
+    settings = {
+        "num_augmented": 2,
+        "mask_ratio": 0.25,
+        "search": "beam",
+        "unit": "word",
+        "pairs": "concatenated",
+        "max_length": 32,
+        "seed": 7,
+        "num_beams": 4,
+    }
+    words = [w for k, v in settings.items() for w in (f"--{k}", str(v))]
+    words += ["--slots", "8", "--limit", "2", "--split", "test"]
+    run([*AUGMENT, *COLUMNS, *words, "--out", tmp_path / "o"])
+    manifest = read_manifest(tmp_path / "o")
+    assert settings.items() <= manifest.made["augmenter"].items()
+    assert (manifest.num_examples, manifest.split) == (2, "test")
+    assert manifest.made["source"]["limit"] == 2
+
+
+def test_a_tfds_data_set_is_augmented(folder, tmp_path, capsys):
+    """Files of ours are one: the views of a run can be augmented again."""
+    run([*AUGMENT, *COLUMNS, "--out", tmp_path / "first"])
+    run(
+        ["augment", "--masked_lm", "bert_tiny_mlm", "--data"]
+        + [tmp_path / "first", "--split", "train[:2]", "--text", "text_a"]
+        + ["--label", "label", "--id", "example_id", "--num_augmented", "1"]
+        + ["--out", tmp_path / "second"]
+    )
+    assert read_manifest(tmp_path / "second").label_names == ("neg", "pos")
+    assert [text for _, (text,), _, _ in texts(tmp_path / "second")] == TEXTS[
+        :2
+    ]
+
+
+def test_columns_of_glue_are_known(folder, shared_dir, tmp_path):
+    run(
+        ["augment", "--masked_lm", "bert_tiny_mlm", "--data", "glue/rte"]
+        + ["--data_dir", shared_dir / "data" / "tfds", "--limit", "2"]
+        + ["--num_augmented", "1", "--out", tmp_path / "o"]
+    )
+    manifest = read_manifest(tmp_path / "o")
+    assert manifest.num_texts == 2
+    assert manifest.label_names == ("entailment", "not_entailment")
+
+
+def test_a_finished_command_does_nothing_again(folder, tmp_path, capsys):
+    run([*AUGMENT, *COLUMNS, "--out", tmp_path / "o"])
+    before = {p: p.read_bytes() for p in (tmp_path / "o").iterdir()}
+    capsys.readouterr()
+    run([*AUGMENT, *COLUMNS, "--out", tmp_path / "o"])
+    assert "1 of 1 files, 1 of them from before." in capsys.readouterr().out
+    assert {p: p.read_bytes() for p in (tmp_path / "o").iterdir()} == before
+
+
+# Import
+
+
+def test_a_check_writes_nothing(folder, capsys):
+    run(["import", "views.csv", *COLUMNS, "--check"])
+    out = capsys.readouterr().out
+    assert "views.csv: 6 examples, 6 views." in out
+    assert "Labels 0, 1, ...: neg, pos." in out
+    line = fails(["import", "reviews.csv", *COLUMNS[:4], "--check"], capsys)
+    assert "what belongs together?" in line
+
+
+def test_tinybert_is_imported(folder, tmp_path, capsys):
+    path = tmp_path / "train_aug.tsv"
+    rows = ["0\tp\tq", "0\tp1\tq", "0\tp1\tq", "0\tp1\tq1"]
+    path.write_text(
+        "index\tsentence1\tsentence2\tlabel\n"
+        + "".join(f"{row}\tentailment\n" for row in rows)
+    )
+    argv = ["import", path, "--tinybert", "rte", "--tokenizer"]
+    run([*argv, "bert_tiny_mlm", "--out", tmp_path / "o"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 examples, 2 views." in out
+    assert "Left out: 1 rows equal to their original or to another" in out
+    assert "Note: in 1 of 1 groups 1 samples of sentence 2 stand" in out
+    assert texts(tmp_path / "o") == [
+        ("0", ("p", "q"), 0, [("p1", "q"), ("p", "q1")])
+    ]
+    fingerprint = Tokenizer.from_directory(folder / "bert_tiny_mlm").fingerprint
+    made = read_manifest(tmp_path / "o").made
+    assert made["augmenter"]["tokenizer"] == fingerprint
+
+
+@pytest.mark.parametrize("form", ["wide", "original", "originals"])
+def test_other_forms_are_imported(form, tmp_path, capsys):
+    path, options = tmp_path / "views.jsonl", ["--text", "t"]
+    if form == "wide":
+        path.write_text('{"t": "a", "v": ["b", "c"]}\n')
+        options += ["--views", "v"]
+    elif form == "original":
+        path.write_text('{"o": "a", "t": "b"}\n{"o": "a", "t": "c"}\n')
+        options += ["--original", "o"]
+    else:
+        path.write_text("".join(f'{{"t": "{t}"}}\n' for t in "abc"))
+        (tmp_path / "in.jsonl").write_text('{"t": "a"}\n')
+        options += ["--originals", str(tmp_path / "in.jsonl")]
+    run(["import", path, *options, "--out", tmp_path / "o"])
+    assert texts(tmp_path / "o") == [("0", ("a",), None, [("b",), ("c",)])]
+
+
+# Bad input
+
+
+def test_bad_tables_are_named_with_their_lines(folder, tmp_path, capsys):
+    path = tmp_path / "bad.csv"
+    argv = ["--text", "t", "--id", "i", "--out", tmp_path / "o"]
+
+    def says(data):
+        path.write_bytes(data)
+        return (
+            fails([*AUGMENT[:-1], path, *argv], capsys),
+            fails(["import", path, *argv], capsys),
+        )
+
+    for line in says(b"i,t\n1,a\n2,\xff\n"):
+        assert "bad.csv, line 3: not UTF-8: byte 0xff" in line
+    for line in says(b"i,x\n1,a\n"):
+        assert "no column 't'; there are 'i', 'x'" in line
+    for line in says(b"i,t\n1,a,b\n"):
+        assert "line 2: 3 columns where 2 are expected" in line
+    path.write_bytes(b"i,t\n1,a\n1,b\n")
+    line = fails([*AUGMENT[:-1], path, *argv], capsys)
+    assert "line 3: the id '1' for the second time" in line
+    assert not (tmp_path / "o").exists()
+
+
+def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
+    out = ["--out", tmp_path / "o"]
+    line = fails([*AUGMENT, *COLUMNS, *out, "--num_augmented", 999], capsys)
+    assert "`num_augmented` must be at most" in line
+    line = fails([*AUGMENT[:-1], "no_such_data", *COLUMNS, *out], capsys)
+    assert "TFDS has no data set of this name" in line
+    argv = ["augment", "--masked_lm", tmp_path / "x", "--data", "reviews.csv"]
+    assert "Received: preset=" in fails([*argv, *COLUMNS, *out], capsys)
+    tiny.make_checkpoint(tmp_path / "x", head=False)
+    assert "head" in fails([*argv, *COLUMNS, *out], capsys)
+    shutil.rmtree(tmp_path / "x")
+    tiny.make_checkpoint(tmp_path / "x", tokenizer=None)
+    assert "tokenizer" in fails([*argv, *COLUMNS, *out], capsys)
+    assert not (tmp_path / "o").exists()
+
+
+def test_wrong_directories_are_one_line(folder, tmp_path, capsys):
+    out = tmp_path / "o"
+    run([*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", out])
+    line = fails(
+        [*AUGMENT, *COLUMNS, "--num_shards", 2, "--seed", 1] + ["--out", out],
+        capsys,
+    )
+    assert "made.augmenter.seed (0 there, 1 now)" in line
+    line = fails(["inspect", folder], capsys)
+    assert "holds" in line or "hold augmented examples" in line
+    teacher = ["--teacher", folder / "reviews.csv", "--out", tmp_path / "l"]
+    assert "reviews.csv" in fails(["label", out, *teacher], capsys)
+    damaged = shard_paths(out)[1]
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    assert damaged.name in fails(["inspect", out], capsys)
+    damaged.unlink()
+    assert damaged.name in fails(["inspect", out], capsys)
+
+
+def test_a_teacher_must_be_a_classifier(folder, tmp_path, capsys):
+    import keras
+
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(
+        tmp_path / "t.keras"
+    )
+    run([*AUGMENT, *COLUMNS, "--out", tmp_path / "o"])
+    line = fails(
+        ["label", tmp_path / "o", "--teacher", tmp_path / "t.keras"]
+        + ["--out", tmp_path / "l"],
+        capsys,
+    )
+    assert "t.keras, which holds a Sequential" in line
+
+
+# Processes of their own
+
+
+def test_installed_command_prints_only_what_it_should(folder, tmp_path):
+    done = subprocess.run(
+        [*COMMAND, "import", "views.csv", *COLUMNS, "--out", tmp_path / "o"],
+        capture_output=True,
+        text=True,
+        env={k: v for k, v in os.environ.items() if k != LOG_LEVEL},
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith(f"{tmp_path / 'o'}: 1 of 1 files.\n")
+    for line in re.split(r"[\r\n]+", done.stderr.strip()):
+        assert re.search(r"^ *\d+%\|.* sentences", line), line
+
+
+@pytest.mark.slow
+def test_a_stopped_command_says_how_to_go_on(folder, tmp_path):
+    rows = [f'{i},"{TEXTS[i % 6]} {i}"' for i in range(3000)]
+    (tmp_path / "many.csv").write_text("\n".join(["id,text", *rows]) + "\n")
+    command = [*COMMAND, *AUGMENT[:-1], tmp_path / "many.csv", "--id", "id"]
+    command += ["--text", "text", "--num_shards", "30", "--out"]
+    running = subprocess.Popen(
+        [*command, tmp_path / "o"], stderr=subprocess.PIPE, text=True
+    )
+    while not list((tmp_path / "o").glob("augmented-train*")):
+        assert running.poll() is None
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate()
+    assert running.returncode == 130
+    assert "Traceback" not in err
+    assert err.endswith(
+        "keras-mmel augment: stopped. The same command continues where it "
+        "stopped.\n"
+    )
+    assert len(list((tmp_path / "o").glob("augmented-train*"))) < 30
+    for name in "op":  # goes on; and a run that was never stopped
+        subprocess.run([*command, tmp_path / name], check=True)
+    first, second = (
+        {p.name: p.read_bytes() for p in (tmp_path / name).iterdir()}
+        for name in "op"
+    )
+    assert first == second

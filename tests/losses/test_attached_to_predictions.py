@@ -1,0 +1,207 @@
+"""What Keras attaches to predictions survives: logits and masks."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_mmel
+from keras_mmel.losses import per_view
+from tests.plain_fit import assert_same_step
+
+layers = keras.layers
+losses = keras.losses
+
+# --- softmax outputs keep their logits ---------------------------------------
+
+LOGIT = 41.6
+
+
+def wrong_model(*head, classes=3):
+    """Puts all probability on the class of the only input that is 1."""
+
+    def make():
+        dense = layers.Dense(classes, use_bias=False)
+        model = keras.Sequential([keras.Input((3,)), dense])
+        for layer in head:
+            model.add(layer())
+        dense.set_weights([LOGIT * np.eye(3, dtype="float32")[:, :classes]])
+        return model
+
+    return make
+
+
+def nested_softmax():
+    return keras.Sequential([keras.Input((3,)), layers.Softmax()])
+
+
+def functional_softmax():
+    inputs = keras.Input((3,))
+    return keras.Model(inputs, layers.Activation("softmax")(inputs))
+
+
+HEADS = {
+    "layer": layers.Softmax,
+    "activation": lambda: layers.Activation("softmax"),
+    "nested_sequential": nested_softmax,
+    "nested_functional": functional_softmax,
+}
+
+
+@pytest.mark.parametrize("eagerly", [True, False], ids=["eager", "graph"])
+@pytest.mark.parametrize("head", HEADS)
+def test_a_very_wrong_softmax_trains_as_plain_fit(head, eagerly):
+    log = assert_same_step(
+        wrong_model(HEADS[head]),
+        np.eye(3, dtype="float32"),
+        np.array([1, 2, 2]),
+        loss="sparse_categorical_crossentropy",
+        run_eagerly=eagerly,
+    )
+    # Two of three are wrong by all of the logit; clipping would give 16.1.
+    np.testing.assert_allclose(log["loss"], LOGIT * 2 / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("eagerly", [True, False], ids=["eager", "graph"])
+@pytest.mark.parametrize(
+    "loss", ["categorical_crossentropy", "binary_crossentropy"]
+)
+def test_other_very_wrong_probabilities_train_as_plain_fit(loss, eagerly):
+    activation = "softmax" if loss.startswith("cat") else "sigmoid"
+    label = np.eye(3, dtype="float32")[[1, 2, 0]]
+    log = assert_same_step(
+        wrong_model(lambda: layers.Activation(activation)),
+        np.eye(3, dtype="float32"),
+        label,
+        loss=loss,
+        run_eagerly=eagerly,
+    )
+    assert log["loss"] > 13
+
+
+@pytest.mark.parametrize("eagerly", [True, False], ids=["eager", "graph"])
+def test_very_wrong_views_follow_the_written_out_gradient(eagerly):
+    rng = np.random.default_rng(2)
+    views = np.eye(3)[[[0, 1, 2], [1, 1, 0]]] + rng.normal(0, 0.1, (2, 3, 3))
+    views, label = np.float32(views), np.array([1, 2])
+    model = wrong_model(layers.Softmax)()
+    kernel = model.get_weights()[0].astype("float64")
+    mmel = keras_mmel.MMELModel(model, keras_mmel.objectives.Hard(20.0))
+    mmel.compile(keras.optimizers.SGD(1.0), "crossentropy", run_eagerly=eagerly)
+    log = mmel.fit({"views": views}, label, verbose=0).history
+    # log softmax, softmax over views, and the gradient x (p - y), by hand.
+    x = views.astype("float64")
+    logits = x @ kernel
+    top = logits.max(-1, keepdims=True)
+    logs = logits - top - np.log(np.exp(logits - top).sum(-1, keepdims=True))
+    y = np.eye(3)[label][:, None]
+    found = -np.sum(y * logs, -1)
+    powers = np.exp(found / 20)
+    weights = powers / powers.sum(1, keepdims=True)
+    gradient = np.einsum("bk,bki,bkc->ic", weights, x, np.exp(logs) - y) / 2
+    np.testing.assert_allclose(
+        log["loss"], np.mean(20 * np.log(powers.mean(1))), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        log["original_loss"], found[:, 0].mean(), rtol=1e-6
+    )
+    assert found.max() > 30
+    np.testing.assert_allclose(
+        model.get_weights()[0], kernel - gradient, rtol=1e-5, atol=1e-6
+    )
+
+
+# --- masks -------------------------------------------------------------------
+
+REDUCTIONS = ["sum_over_batch_size", "sum", "mean_with_sample_weight", None]
+TOKENS = np.int32([[3, 1, 0, 0], [1, 2, 4, 1], [2, 0, 0, 0]])
+
+
+def token_model():
+    return keras.Sequential(
+        [
+            keras.Input((4,), dtype="int32"),
+            layers.Embedding(5, 6, mask_zero=True),
+            layers.Dense(3, activation="softmax"),
+        ]
+    )
+
+
+def series_model():
+    return keras.Sequential(
+        [keras.Input((4, 2)), layers.Masking(), layers.Dense(1)]
+    )
+
+
+def series():
+    values = np.random.default_rng(3).normal(size=(3, 4, 2))
+    return np.float32(values * (TOKENS > 0)[..., None])
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_masked_tokens_train_as_plain_fit(reduction):
+    assert_same_step(
+        token_model,
+        TOKENS,
+        TOKENS % 3,
+        loss=losses.SparseCategoricalCrossentropy(reduction=reduction),
+        run_eagerly=reduction == "sum",
+    )
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS[:3])
+def test_masked_and_weighted_tokens_train_as_plain_fit(reduction):
+    assert_same_step(
+        token_model,
+        TOKENS,
+        TOKENS % 3,
+        loss=losses.SparseCategoricalCrossentropy(reduction=reduction),
+        sample_weight=np.float32([[0.5], [2.0], [1.5]]),
+        run_eagerly=True,
+    )
+
+
+def test_a_masked_series_trains_as_plain_fit():
+    assert_same_step(series_model, series(), series()[..., :1] + 1, loss="mse")
+
+
+def test_a_mask_of_the_model_and_one_of_the_loss_are_both_honoured():
+    log = assert_same_step(
+        token_model,
+        TOKENS,
+        TOKENS % 3,
+        loss=losses.SparseCategoricalCrossentropy(ignore_class=1),
+        run_eagerly=True,
+    )
+    # Without any mask the loss is another one.
+    plain = token_model()
+    plain.compile(loss="sparse_categorical_crossentropy")
+    assert abs(log["loss"] - plain.evaluate(TOKENS, TOKENS % 3)) > 1e-3
+
+
+def test_the_original_loss_of_masked_views_is_the_loss_of_the_originals():
+    model = token_model()
+    mmel = keras_mmel.MMELModel(model, "hard")
+    mmel.compile(keras.optimizers.SGD(0.0), "crossentropy")
+    longer = np.int32([[3, 1, 2, 2], [1, 2, 4, 1], [2, 1, 1, 0]])
+    log = mmel.fit(
+        {"views": np.stack([TOKENS, longer], 1)}, TOKENS % 3, verbose=0
+    ).history
+    np.testing.assert_allclose(
+        log["original_loss"][0],
+        mmel.evaluate(TOKENS, TOKENS % 3, verbose=0),
+        rtol=1e-5,
+    )
+
+
+def test_a_row_that_is_masked_out_has_no_loss_and_no_gradient():
+    label = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    prediction = tf.Variable([[0.0, 0.0], [np.nan, np.inf]])
+    with tf.GradientTape() as tape:
+        masked = tf.identity(prediction)
+        masked._keras_mask = tf.constant([True, False])
+        values = per_view.loss_per_row(losses.MeanSquaredError(), label, masked)
+    # One of two is left, and the batch's mean is over what is left.
+    np.testing.assert_allclose(values, [5.0, 0.0], rtol=1e-6)
+    gradient = tape.gradient(values, prediction).numpy()
+    np.testing.assert_allclose(gradient[0], [-2.0, -4.0], rtol=1e-6)

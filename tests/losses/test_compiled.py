@@ -1,0 +1,160 @@
+"""Pairing of compiled losses with outputs, and how they reduce a batch."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_mmel
+from keras_mmel.losses import per_view
+
+losses = keras.losses
+
+X = np.zeros((6, 5), "float32")
+VALUE, CLASS = np.zeros((6, 2)), np.arange(6) % 3
+LABELS = [VALUE, CLASS]
+SPARSE = "sparse_categorical_crossentropy"
+IN_LIST = ["mse", SPARSE]
+IN_DICT = {"value": "mse", "kind": SPARSE}
+PREDICTIONS = [np.zeros((6, 2)), np.full((6, 3), 1 / 3)]
+
+
+def pair(loss, weights=None, label=LABELS, prediction=PREDICTIONS, **others):
+    others = {"output_names": ["value", "kind"], **others}
+    return per_view.pair_outputs(loss, weights, label, prediction, **others)
+
+
+def test_each_output_gets_its_own_parts_untouched():
+    mse = losses.MeanSquaredError()
+    found = pair(
+        {"kind": SPARSE, "value": mse},
+        {"kind": 2.0, "value": 0.5},
+        extra=(None, {"value": "t", "kind": "u"}),
+    )
+    by_name = {output.name: output for output in found}
+    assert set(by_name) == {"value", "kind"}
+    value, kind = by_name["value"], by_name["kind"]
+    assert value.loss is mse
+    assert value.label is VALUE
+    assert value.prediction is PREDICTIONS[0]
+    assert kind.prediction is PREDICTIONS[1]
+    assert (value.weight, kind.weight) == (0.5, 2.0)
+    assert (value.extra, kind.extra) == ((None, "t"), (None, "u"))
+    assert kind.loss.fn is losses.sparse_categorical_crossentropy
+
+
+def test_crossentropy_is_chosen_for_each_output():
+    found = pair(
+        ["crossentropy", "crossentropy", "ce"],
+        label=[CLASS[:, None], np.eye(3)[CLASS], CLASS],
+        prediction=[np.zeros((6, 1)), np.zeros((6, 3)), np.zeros((6, 3))],
+        output_names=["a", "b", "c"],
+    )
+    assert [output.loss.fn for output in found] == [
+        losses.binary_crossentropy,
+        losses.categorical_crossentropy,
+        losses.sparse_categorical_crossentropy,
+    ]
+
+
+MISMATCHES = {
+    "no_loss": ({"loss": [None, None]}, "No output .* has a loss"),
+    "none": ({"loss": None}, "No output .* has a loss"),
+    "unknown_output": (
+        {"loss": {"value": "mse", "sort": SPARSE}},
+        "'sort' in .*Received: .*value.*kind",
+    ),
+    "too_few_losses": (
+        {"loss": ["mse"]},
+        "2 outputs and needs a loss.*Received: 1 losses",
+    ),
+    "missing_label": (
+        {"loss": IN_LIST, "label": [VALUE]},
+        "No entry for the output '1' in y.*Received: 1",
+    ),
+    "one_label_for_two": (
+        {"loss": IN_LIST, "label": VALUE},
+        "No entry for the output .* in y",
+    ),
+    "missing_named_label": (
+        {"loss": IN_DICT, "label": {"value": VALUE}},
+        r"'kind' in y.*Received: \['value'\]",
+    ),
+    "weight_is_text": (
+        {"loss": IN_LIST, "weights": ["big", 1.0]},
+        "`loss_weights` must hold numbers. Received: 'big'",
+    ),
+    "missing_weight": (
+        {"loss": IN_DICT, "weights": {"value": 1.0}},
+        "'kind' in loss_weights",
+    ),
+    "two_losses_for_one": (
+        {"loss": ["mse", "mae"], "label": VALUE, "prediction": PREDICTIONS[0]},
+        "is one tensor.*Received: .*'mse', 'mae'",
+    ),
+    "two_labels_for_one": (
+        {"loss": "mse", "label": LABELS, "prediction": PREDICTIONS[0]},
+        "is one tensor.*Received",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISMATCHES)
+def test_what_does_not_match_is_refused(name):
+    arguments, message = MISMATCHES[name]
+    with pytest.raises(ValueError, match=message):
+        pair(**arguments)
+
+
+def test_different_reductions_are_refused():
+    mixed = [losses.MeanSquaredError(reduction="sum"), SPARSE]
+    message = "same `reduction`.*Received: .*'sum'.*'sum_over_batch_size'"
+    with pytest.raises(ValueError, match=message):
+        per_view.reduction_of(pair(mixed))
+    inputs = keras.Input((5,))
+    heads = [keras.layers.Dense(units)(inputs) for units in (2, 3)]
+    mmel = keras_mmel.MMELModel(keras.Model(inputs, heads))
+    mmel.compile("sgd", mixed)
+    with pytest.raises(ValueError, match=message):
+        mmel.fit({"views": X[:, None]}, LABELS, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (("mean", "sum_over_batch_size"), "mean"),
+        (("sum", "sum"), "sum"),
+        (("none", None), None),
+        (("mean_with_sample_weight",) * 2, "mean_with_sample_weight"),
+    ],
+)
+def test_equal_reductions_may_be_spelt_differently(kinds, expected):
+    found = pair([losses.MeanSquaredError(reduction=kind) for kind in kinds])
+    assert per_view.reduction_of(found) == expected
+
+
+def test_sums_of_groups_and_what_divides_them():
+    values = ops.convert_to_tensor([1.0, 2.0, 4.0])
+    weight = ops.convert_to_tensor([0.5, 0.0, 2.0])
+    for kind, weights, expected in (
+        ("mean", None, (7, 3)),
+        ("mean", weight, (8.5, 3)),
+        ("sum", weight, (8.5, None)),
+        ("mean_with_sample_weight", weight, (8.5, 2.5)),
+        ("mean_with_sample_weight", None, (7, 3)),
+    ):
+        total, size = per_view.reduce_groups(values, weights, kind)
+        assert (float(total), size and float(size)) == expected
+
+
+def test_a_loss_without_reduction_stays_a_tensor():
+    """Its sum has the gradient that Keras takes, its mean is logged."""
+    values = ops.convert_to_tensor([1.0, 2.0, 4.0])
+    weight = ops.convert_to_tensor([0.5, 0.0, 2.0])
+    for elements in (1, 4):
+        found, size = per_view.reduce_groups(
+            values, weight, None, elements=elements
+        )
+        assert size is None
+        np.testing.assert_allclose(ops.sum(found), 8.5)
+        np.testing.assert_allclose(per_view.logged(found), 8.5 / 3 / elements)

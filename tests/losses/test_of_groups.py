@@ -1,0 +1,384 @@
+"""View losses of small groups, calculated by hand in the comments."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_mmel import objectives
+from keras_mmel.losses.of_groups import group_losses
+
+losses = keras.losses
+log = math.log
+
+HARD, SOFT = objectives.Hard(), objectives.Soft()
+
+
+def arrays(values, dtype=None):
+    """Lists of numbers to tensors, through any dicts around them."""
+    if values is None:
+        return None
+    if isinstance(values, dict):
+        return {key: arrays(part, dtype) for key, part in values.items()}
+    return ops.convert_to_tensor(np.array(values), dtype=dtype)
+
+
+def find(objective, y, prediction, loss, views=3, mask=None, **others):
+    """`group_losses` on predictions alone: the views only have a shape."""
+    prediction = arrays(prediction, "float32")
+    rows = keras.tree.flatten(prediction)[0].shape[0]
+    x = {"views": np.zeros((rows // views, views, 1), "float32")}
+    if mask is not None:
+        x["mask"] = np.array(mask)
+    return group_losses(
+        objective, x, arrays(y), prediction, loss=loss, **others
+    )
+
+
+def assert_losses(found, expected):
+    np.testing.assert_allclose(found.losses, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found.original, np.array(expected)[:, 0], rtol=1e-5, atol=1e-6
+    )
+    assert found.losses.dtype == found.original.dtype == "float32"
+
+
+# --- classification ----------------------------------------------------------
+
+# One group of three views and three classes; the label is class 0.
+CLASSES = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.2, 0.2, 0.6]]
+# The teacher puts the original and the second augmented view in class 2, the
+# first augmented view in class 1. It never agrees with the model's class 0 of
+# the original: whether a view changes class is the teacher's own business.
+TEACHER = [[[0.1, 0.2, 0.7], [0.0, 1.0, 0.0], [0.5, 0.0, 0.5001]]]
+
+
+def as_logits(probabilities):
+    return np.log(probabilities) + 1.7
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("label", ["sparse", "one_hot"])
+class TestClassification:
+    def find(self, from_logits, label, objective, teacher=None, **others):
+        if label == "sparse":
+            y, loss = [0], losses.SparseCategoricalCrossentropy
+        else:
+            y, loss = [[1.0, 0.0, 0.0]], losses.CategoricalCrossentropy
+        return find(
+            objective,
+            y if teacher is None else {"label": y, "teacher": teacher},
+            as_logits(CLASSES) if from_logits else CLASSES,
+            loss(from_logits=from_logits),
+            **others,
+        )
+
+    def test_hard(self, from_logits, label):
+        # -log of the probability of class 0.
+        for objective in (HARD, objectives.Uniform()):
+            found = self.find(from_logits, label, objective)
+            assert_losses(found, [[log(2), log(4), log(5)]])
+
+    def test_hard_with_a_teacher(self, from_logits, label):
+        # Views 1 and 2 against the teacher: 1 * -log 0.5, then
+        # 0.5 * -log 0.2 + 0.5001 * -log 0.6. View 0 keeps its label.
+        for objective in (HARD, objectives.Uniform()):
+            found = self.find(from_logits, label, objective, TEACHER)
+            last = 0.5 * log(5) - 0.5001 * log(0.6)
+            np.testing.assert_allclose(
+                found.losses, [[log(2), log(2), last]], rtol=2e-4
+            )
+
+    def test_soft(self, from_logits, label):
+        # Target (0.5, 0.25, 0.25). View 1: 0.5 log 4 + 0.25 log 2 + 0.25 log 4;
+        # view 2: 0.5 log 5 + 0.25 log 5 + 0.25 log(1 / 0.6).
+        found = self.find(from_logits, label, SOFT)
+        first = 0.75 * log(4) + 0.25 * log(2)
+        second = 0.75 * log(5) - 0.25 * log(0.6)
+        assert_losses(found, [[log(2), first, second]])
+
+    def test_soft_with_a_teacher(self, from_logits, label):
+        # The teacher sees view 1 in another class than the original: its
+        # prediction is the target, -log 0.5. It sees view 2 in the same class:
+        # the prediction for the original stays the target.
+        found = self.find(from_logits, label, SOFT, TEACHER)
+        second = 0.75 * log(5) - 0.25 * log(0.6)
+        assert_losses(found, [[log(2), log(2), second]])
+
+    def test_the_original_is_the_compiled_loss(self, from_logits, label):
+        for objective in (HARD, SOFT):
+            for teacher in (None, TEACHER):
+                found = self.find(from_logits, label, objective, teacher)
+                np.testing.assert_allclose(found.original, [log(2)], rtol=1e-5)
+                assert found.reduction == "mean"
+
+
+def test_groups_keep_to_themselves():
+    # Two groups of two views; labels 0 and 1. Soft targets are (0.5, 0.5) and
+    # (0.2, 0.8); only in the second group the teacher changes its mind.
+    prediction = [[0.5, 0.5], [0.25, 0.75], [0.2, 0.8], [0.4, 0.6]]
+    teacher = [[[0.9, 0.1], [0.6, 0.4]], [[0.3, 0.7], [1.0, 0.0]]]
+    expected = [
+        [log(2), -0.5 * log(0.25) - 0.5 * log(0.75)],
+        [-log(0.8), -log(0.4)],
+    ]
+    found = find(
+        SOFT,
+        {"label": [0, 1], "teacher": teacher},
+        prediction,
+        "crossentropy",
+        views=2,
+    )
+    assert_losses(found, expected)
+
+
+def test_tokens_change_class_one_by_one():
+    # One group of two views, two tokens, two classes, labels (0, 1). The
+    # teacher changes the class of the second token only, to (1, 0).
+    prediction = [[[0.5, 0.5], [0.25, 0.75]], [[0.4, 0.6], [0.2, 0.8]]]
+    teacher = [[[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [1.0, 0.0]]]]
+    first = -0.5 * log(0.4) - 0.5 * log(0.6)
+    found = find(
+        SOFT,
+        {"label": [[0, 1]], "teacher": teacher},
+        prediction,
+        "crossentropy",
+        views=2,
+    )
+    original = (log(2) - log(0.75)) / 2
+    assert_losses(found, [[original, (first - log(0.2)) / 2]])
+
+
+def test_label_smoothing_is_for_labels():
+    # Smoothed label of 2 classes with 0.2: (0.9, 0.1). Teacher and soft
+    # targets are taken as they are.
+    prediction = [[0.5, 0.5], [0.25, 0.75]]
+    loss = losses.CategoricalCrossentropy(label_smoothing=0.2)
+    label, teacher = [[1.0, 0.0]], [[[1.0, 0.0], [1.0, 0.0]]]
+    smoothed = -0.9 * log(0.25) - 0.1 * log(0.75)
+    soft = -0.5 * log(0.25) - 0.5 * log(0.75)
+    taught = {"label": label, "teacher": teacher}
+    for objective, y, augmented in (
+        (HARD, label, smoothed),
+        (HARD, taught, log(4)),
+        (SOFT, label, soft),
+        (SOFT, taught, soft),
+    ):
+        found = find(objective, y, prediction, loss, views=2)
+        assert_losses(found, [[log(2), augmented]])
+
+
+# --- binary ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_binary(from_logits):
+    # Label 1. The teacher's original is 0.8 (positive); view 1 has 0.3 and is
+    # another class, view 2 has 0.6 and is not, view 3 has 0.5, which is not
+    # positive. Predictions 0.5, 0.25, 0.75, 0.2.
+    probabilities = np.array([[0.5], [0.25], [0.75], [0.2]])
+    prediction = probabilities
+    if from_logits:
+        prediction = np.log(probabilities / (1 - probabilities))
+    loss = losses.BinaryCrossentropy(from_logits=from_logits)
+    teacher = [[[0.8], [0.3], [0.6], [0.5]]]
+
+    def entropy(t, p):
+        return -t * log(p) - (1 - t) * log(1 - p)
+
+    taught = {"label": [[1]], "teacher": teacher}
+    flat = {"label": [1], "teacher": np.squeeze(teacher, -1)}
+    hard = [log(2), entropy(1, 0.25), entropy(1, 0.75), entropy(1, 0.2)]
+    hard_teacher = [
+        log(2),
+        entropy(0.3, 0.25),
+        entropy(0.6, 0.75),
+        entropy(0.5, 0.2),
+    ]
+    soft = [log(2)] + [entropy(0.5, p) for p in (0.25, 0.75, 0.2)]
+    soft_teacher = [
+        log(2),
+        entropy(0.3, 0.25),
+        entropy(0.5, 0.75),
+        entropy(0.5, 0.2),
+    ]
+    for objective, y, expected in (
+        (HARD, [[1]], hard),
+        (HARD, [1], hard),
+        (HARD, taught, hard_teacher),
+        (HARD, flat, hard_teacher),
+        (SOFT, [[1]], soft),
+        (SOFT, taught, soft_teacher),
+        (SOFT, flat, soft_teacher),
+    ):
+        found = find(objective, y, prediction, loss, views=4)
+        assert_losses(found, [expected])
+
+
+def test_several_labels_change_class_one_by_one():
+    # Two labels per example, (1, 0); the teacher changes only the second.
+    prediction = [[0.5, 0.25], [0.2, 0.4]]
+    teacher = [[[0.9, 0.1], [0.7, 1.0]]]
+    # Entry 1 against 0.5, entry 2 against the teacher's 1.
+    first = -0.5 * log(0.2) - 0.5 * log(0.8)
+    found = find(
+        SOFT,
+        {"label": [[1, 0]], "teacher": teacher},
+        prediction,
+        "binary_crossentropy",
+        views=2,
+    )
+    original = (log(2) - log(0.75)) / 2
+    assert_losses(found, [[original, (first - log(0.4)) / 2]])
+
+
+# --- regression --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["column", "flat"])
+def test_regression(shape):
+    # Label 1.5, predictions 2, 1, 5, 4. The teacher says 2.5 for view 1, which
+    # is exactly 0.5 from the prediction for the original (not more: it stays
+    # 2), 3 for view 2 (1 away: 3 it is), 1.25 for view 3 (0.75 away).
+    prediction = [[2.0], [1.0], [5.0], [4.0]]
+    label, teacher = [1.5], [[9.0, 2.5, 3.0, 1.25]]
+    if shape == "column":
+        label, teacher = [label], np.array(teacher)[..., None]
+    taught = {"label": label, "teacher": teacher}
+    for objective, y, expected in (
+        (HARD, label, [0.25, 0.25, 12.25, 6.25]),
+        (HARD, taught, [0.25, 2.25, 4, 7.5625]),
+        (SOFT, label, [0.25, 1, 9, 4]),
+        (SOFT, taught, [0.25, 1, 4, 7.5625]),
+    ):
+        found = find(objective, y, prediction, "mse", views=4)
+        assert_losses(found, [expected])
+
+
+def test_values_of_a_vector_are_replaced_one_by_one():
+    # Target of view 1: 0 stays (teacher 0.4), 1 becomes the teacher's -1.
+    found = find(
+        SOFT,
+        {"label": [[0.0, 0.0]], "teacher": [[[0.0, 0.0], [0.4, -1.0]]]},
+        [[0.0, 1.0], [2.0, 2.0]],
+        "mae",
+        views=2,
+    )
+    assert_losses(found, [[0.5, (2 + 3) / 2]])
+
+
+# --- settings ----------------------------------------------------------------
+
+
+def test_a_soft_loss_takes_the_teacher_where_the_compiled_loss_cannot():
+    def quartic(y_true, y_pred):
+        return ops.mean((y_true - y_pred) ** 4, axis=-1)
+
+    y = {"label": [[1.0]], "teacher": [[[7.0], [2.0]]]}
+    prediction = [[3.0], [5.0]]
+    found = find(HARD, y, prediction, quartic, views=2, soft_loss="mae")
+    assert_losses(found, [[16, 3]])
+    # "mae" says that the task is a regression, where 2 is 1 away from 3.
+    found = find(SOFT, y, prediction, quartic, views=2, soft_loss="mae")
+    assert_losses(found, [[16, 3]])
+    with pytest.raises(ValueError, match="soft_loss=function"):
+        find(HARD, y, prediction, quartic, views=2)
+    own = {"soft_loss": quartic}
+    found = find(HARD, y, prediction, quartic, views=2, **own)
+    assert_losses(found, [[16, 81]])
+    with pytest.raises(
+        ValueError, match="'quartic' does not tell .* classification or regress"
+    ):
+        find(SOFT, y, prediction, quartic, views=2, **own)
+
+
+def test_loss_weights_and_outputs_add_up():
+    # Output a: (1, 4, 9) * 2; output b: -log of (0.5, 0.25, 0.5) * 0.5.
+    found = find(
+        HARD,
+        {"a": [0.0], "b": [0]},
+        {
+            "a": [[1.0], [2.0], [3.0]],
+            "b": [[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]],
+        },
+        {"a": "mse", "b": "sparse_categorical_crossentropy"},
+        loss_weights={"a": 2.0, "b": 0.5},
+    )
+    expected = [[2 + log(2) / 2, 8 + log(4) / 2, 18 + log(2) / 2]]
+    assert_losses(found, expected)
+
+
+def test_a_teacher_may_know_only_some_outputs():
+    prediction = {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]}
+    found = find(
+        HARD,
+        {
+            "label": {"a": [0.0], "b": [0.0]},
+            "teacher": {"a": [[5.0, 5.0]], "b": None},
+        },
+        prediction,
+        {"a": "mse", "b": "mse"},
+        views=2,
+    )
+    # a: 1, (2 - 5)^2 = 9; b: 9, 16 against the label.
+    assert_losses(found, [[10, 25]])
+
+
+LABEL_LIST, LABEL_DICT = [[[0.0]], [[1.0]]], {"a": [[0.0]], "b": [[1.0]]}
+TEACHER_LIST = [[[[9.0], [5.0]]], [[[9.0], [7.0]]]]
+TEACHER_DICT = {"a": TEACHER_LIST[0], "b": TEACHER_LIST[1]}
+
+
+@pytest.mark.parametrize("label", [LABEL_LIST, LABEL_DICT])
+@pytest.mark.parametrize("teacher", [TEACHER_LIST, TEACHER_DICT])
+def test_labels_and_teacher_of_named_outputs_in_lists_and_dicts(label, teacher):
+    # a: 1, (2 - 5)^2 = 9; b: (3 - 1)^2 = 4, (4 - 7)^2 = 9.
+    def nest(values):
+        if isinstance(values, dict):
+            return arrays(values)
+        return [arrays(part) for part in values]
+
+    found = group_losses(
+        HARD,
+        {"views": np.zeros((1, 2, 1))},
+        {"label": nest(label), "teacher": nest(teacher)},
+        [arrays([[1.0], [2.0]]), arrays([[3.0], [4.0]])],
+        loss=["mse", "mse"],
+        output_names=["a", "b"],
+    )
+    assert_losses(found, [[5, 18]])
+
+
+@pytest.mark.parametrize(
+    "teacher", [{"a": TEACHER_LIST[0]}, np.float32(TEACHER_LIST[0])]
+)
+def test_a_teacher_that_leaves_an_output_out_is_refused(teacher):
+    with pytest.raises(ValueError, match="No entry for the output .* in y"):
+        find(
+            HARD,
+            {"label": LABEL_DICT, "teacher": teacher},
+            {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]},
+            "mse",
+            views=2,
+        )
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected"),
+    [
+        ("sum_over_batch_size", "mean"),
+        ("mean", "mean"),
+        ("sum", "sum"),
+        ("mean_with_sample_weight", "mean_with_sample_weight"),
+        ("none", None),
+        (None, None),
+    ],
+)
+def test_the_reduction_is_the_compiled_one(reduction, expected):
+    loss = losses.MeanSquaredError(reduction=reduction)
+    for objective in (HARD, SOFT):
+        found = find(objective, [1.0], [[2.0], [4.0], [1.0]], loss)
+        assert found.reduction == expected
+        assert float(found.original[0]) == 1.0

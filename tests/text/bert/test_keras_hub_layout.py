@@ -1,0 +1,142 @@
+"""Presets in keras-hub layout, written by keras-hub and by our models."""
+
+import json
+import shutil
+
+import keras_hub
+import numpy as np
+import pytest
+
+from keras_mmel.text import load_masked_lm
+from keras_mmel.text import load_text_classifier
+from tests.text import tiny
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+X = {
+    "token_ids": np.array([[2, 120, 130, 4, 3, 0]]),
+    "segment_ids": np.array([[0, 0, 0, 1, 1, 0]]),
+    "padding_mask": np.array([[1, 1, 1, 1, 1, 0]]),
+}
+MASKS = {"mask_positions": np.array([[1, 3]])}
+
+
+def write_preset(directory, lowercase=True):
+    backbone = keras_hub.models.BertBackbone(
+        len(tiny.VOCABULARY), 2, 2, 16, 32, max_sequence_length=64
+    )
+    model = keras_hub.models.BertMaskedLM(
+        backbone,
+        preprocessor=keras_hub.models.BertMaskedLMPreprocessor(
+            keras_hub.models.BertTokenizer(
+                tiny.VOCABULARY, lowercase=lowercase
+            ),
+            sequence_length=16,
+        ),
+    )
+    rng = np.random.default_rng(0)
+    for variable in model.weights:
+        if variable.dtype == "float32":
+            value = variable.numpy()
+            value = value + 0.2 * rng.standard_normal(value.shape)
+            variable.assign(value)
+    model.save_to_preset(str(directory))
+    return model
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("presets") / "bert"
+    return directory, write_preset(directory)
+
+
+def test_masked_lm_computes_what_keras_hub_does(preset):
+    directory, source = preset
+    source.preprocessor = None
+    model = load_masked_lm(directory)
+    np.testing.assert_allclose(
+        model(X | MASKS).numpy(), source(X | MASKS).numpy(), atol=1e-6
+    )
+    # keras-hub's head has another epsilon and another GELU than its encoder.
+    assert (model.head_act, model.head_eps) == ("gelu", 1e-5)
+    assert model.config["hidden_act"] == "gelu_new"
+    assert model.config["vocab_size"] == 233
+
+
+def test_classifier_has_the_encoder(preset):
+    directory, source = preset
+    model = load_text_classifier(directory, 3, dropout=0.25)
+    np.testing.assert_allclose(
+        model.backbone(X)["pooled_output"].numpy(),
+        source.backbone(X)["pooled_output"].numpy(),
+        atol=1e-6,
+    )
+    assert model(X).shape == (1, 3)
+    block = model.backbone.transformer_layers[0]
+    assert (model.dropout, block.attention_dropout) == (0.25, 0.25)
+
+
+def test_tokenizer_cuts_as_bert_does(preset, tmp_path):
+    uncased = load_masked_lm(preset[0]).tokenizer
+    whole = tiny.make_checkpoint(tmp_path / "hf")
+    assert uncased.fingerprint == load_masked_lm(whole).tokenizer.fingerprint
+    ids = uncased.encode(["Caf\u00e9\u00a0film"])[0].token_ids
+    assert [uncased.vocabulary[i] for i in ids[1:-1]] == ["cafe", "film"]
+    shutil.copytree(preset[0], tmp_path / "cased")
+    config = tmp_path / "cased" / "tokenizer.json"
+    state = json.loads(config.read_text())
+    state["config"]["lowercase"] = False
+    config.write_text(json.dumps(state))
+    cased = load_masked_lm(tmp_path / "cased").tokenizer
+    assert cased.encode(["Film film"])[0].token_ids[1] != ids[2]
+    assert cased.encode(["Film film"])[0].token_ids[-2] == ids[2]
+
+
+def test_no_head(preset, tmp_path):
+    backbone = preset[1].backbone
+    directory = tmp_path / "encoder"
+    backbone.save_to_preset(str(directory))
+    with pytest.raises(ValueError, match="masked-LM head.*of None"):
+        load_masked_lm(directory)
+    with pytest.raises(FileNotFoundError, match="must have a tokenizer"):
+        load_text_classifier(directory, 2)
+
+
+def test_lost_or_damaged_weights(tmp_path):
+    directory = tmp_path / "bert"
+    write_preset(directory)
+    weights = directory / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ValueError, match="must be whole.*Received"):
+        load_masked_lm(directory)
+    (directory / "task.weights.h5").unlink()
+    with pytest.raises(ValueError, match="task.weights.h5.*'BertMaskedLM'"):
+        load_masked_lm(directory)
+
+
+def test_other_models(tmp_path):
+    config = {"class_name": "RobertaBackbone", "registered_name": "x>R"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="BertBackbone.*'RobertaBackbone'"):
+        load_masked_lm(tmp_path)
+
+
+@pytest.mark.parametrize("decoder", [None, "untied"])
+def test_our_models_save_in_this_layout(tmp_path, decoder):
+    source = load_masked_lm(
+        tiny.make_checkpoint(
+            tmp_path / "hf",
+            decoder=decoder,
+            hidden_act="relu",
+            layer_norm_eps=1e-4,
+        )
+    )
+    source.save_to_preset(str(tmp_path / "preset"))
+    model = load_masked_lm(tmp_path / "preset")
+    np.testing.assert_allclose(
+        model(X | MASKS).numpy(), source(X | MASKS).numpy(), atol=1e-6
+    )
+    assert model.tokenizer.fingerprint == source.tokenizer.fingerprint
+    assert model.tied == (decoder is None)

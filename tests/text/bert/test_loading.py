@@ -1,0 +1,303 @@
+"""What loading gives, against NumPy float64 and transformers' values."""
+
+import json
+import os
+import pathlib
+
+import keras
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors import numpy as safetensors_numpy
+
+from keras_mmel.text import load_masked_lm
+from keras_mmel.text import load_text_classifier
+from keras_mmel.text.bert import huggingface
+from tests.text import tiny
+from tests.text.bert import numpy_bert
+
+REFERENCE = pathlib.Path(__file__).parent / "reference"
+
+IDS = [[2, 120, 4, 45, 60, 3], [2, 130, 3, 4, 3, 0]]
+SEGMENTS = [[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0]]
+LENGTHS = [6, 5]
+
+
+def features(positions=None):
+    x = {
+        "token_ids": np.array(IDS),
+        "segment_ids": np.array(SEGMENTS),
+        "padding_mask": np.array(IDS) != 0,
+    }
+    if positions is not None:
+        x["mask_positions"] = np.array(positions)
+    return x
+
+
+def numpy_model(directory):
+    checkpoint = huggingface.Checkpoint(directory)
+    weights = {name: checkpoint[name] for name in checkpoint.names}
+    config = json.loads((directory / "config.json").read_text())
+    return numpy_bert.NumpyBert(weights, config)
+
+
+def expected_logits(directory):
+    model = numpy_model(directory)
+    return [
+        model.logits(ids[:n], segments[:n])
+        for ids, segments, n in zip(IDS, SEGMENTS, LENGTHS, strict=True)
+    ]
+
+
+def check_logits(model, directory):
+    positions = [[0, 2, 5], [3, 1, 4]]
+    got = model(features(positions)).numpy()
+    assert got.shape[:2] == (2, 3)
+    for row, logits in enumerate(expected_logits(directory)):
+        np.testing.assert_allclose(got[row], logits[positions[row]], atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"norms": "weight", "prefix": "", "shards": 3, "pooler": True},
+        {"decoder": "tied", "tokenizer": "vocab.txt", "lowercase": False},
+        {"decoder": "untied"},
+        {"hidden_act": "gelu_new", "layer_norm_eps": 1e-2},
+        {"hidden_act": "relu", "type_vocab_size": 3, "num_hidden_layers": 3},
+    ],
+    ids=lambda options: " ".join(map(str, options.values())) or "default",
+)
+def test_logits_equal_numpy(tmp_path, options):
+    directory = tiny.make_checkpoint(tmp_path / "bert", **options)
+    model = load_masked_lm(directory)
+    check_logits(model, directory)
+    assert model.tied == (options.get("decoder") != "untied")
+    assert model.backbone.num_segments == options.get("type_vocab_size", 2)
+
+
+def test_activations_differ_enough_to_be_seen(tmp_path):
+    made = [
+        load_masked_lm(tiny.make_checkpoint(tmp_path / act, hidden_act=act))
+        for act in ("gelu", "gelu_new")
+    ]
+    one, other = (m(features([[1], [1]])).numpy() for m in made)
+    assert 1e-4 < np.abs(one - other).max() < 1e-1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
+def test_stored_types(tmp_path, dtype):
+    directory = tiny.make_checkpoint(tmp_path / "bert", dtype=dtype)
+    model = load_masked_lm(directory)
+    check_logits(model, directory)
+    assert model.backbone.token_embedding.embeddings.dtype == "float32"
+
+
+def test_bias_under_either_name(tmp_path):
+    directory = tiny.make_checkpoint(tmp_path / "bert")
+    expected = expected_logits(directory)
+    file = directory / "model.safetensors"
+    weights = safetensors_numpy.load_file(file)
+    bias = weights.pop("cls.predictions.bias")
+    safetensors_numpy.save_file(
+        {**weights, "cls.predictions.decoder.bias": bias}, file
+    )
+    got = load_masked_lm(directory)(features([[2], [3]])).numpy()
+    np.testing.assert_allclose(got[0, 0], expected[0][2], atol=2e-5)
+
+
+def test_a_copy_of_the_embeddings_that_differs_is_a_decoder(tmp_path):
+    # The config says tied, the file says otherwise: transformers 5 believes
+    # the file.
+    directory = tiny.make_checkpoint(
+        tmp_path / "bert", decoder="untied", tie_word_embeddings=True
+    )
+    model = load_masked_lm(directory)
+    assert not model.tied
+    check_logits(model, directory)
+
+
+def test_config_says_what_the_checkpoint_said(tmp_path):
+    directory = tiny.make_checkpoint(tmp_path / "bert", layer_norm_eps=1e-6)
+    model = load_masked_lm(directory)
+    assert model.config == json.loads((directory / "config.json").read_text())
+    assert model.backbone.layer_norm_eps == model.head_eps == 1e-6
+    assert not model.compiled
+
+
+def test_rows_beyond_the_tokenizer(tmp_path):
+    directory = tiny.make_checkpoint(tmp_path / "bert", vocab_size=240)
+    model = load_masked_lm(directory)
+    assert len(model.tokenizer.vocabulary) == 233
+    assert model(features([[1], [1]])).numpy().shape == (2, 1, 240)
+
+
+def test_classifier_has_the_pooler_and_a_new_head(tmp_path):
+    directory = tiny.make_checkpoint(tmp_path / "bert", pooler=True, head=False)
+    model = load_text_classifier(directory, 3)
+    kernel, bias = (v.numpy() for v in model.output_dense.weights)
+    reference = numpy_model(directory)
+    expected = [
+        reference.pooled(ids[:n], segments[:n]) @ kernel + bias
+        for ids, segments, n in zip(IDS, SEGMENTS, LENGTHS, strict=True)
+    ]
+    got = model(features()).numpy()
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    assert not bias.any()
+
+
+def test_new_weights_are_normal_and_reproducible(tmp_path, caplog):
+    directory = tiny.make_checkpoint(
+        tmp_path / "bert", hidden_size=256, initializer_range=0.05
+    )
+    made = []
+    for _ in range(2):
+        keras.utils.set_random_seed(3)
+        made.append(load_text_classifier(directory, 50))
+    # Once for both.
+    assert caplog.text.count("has no pooler") == 1
+    head, again = (m.output_dense.kernel.numpy() for m in made)
+    np.testing.assert_array_equal(head, again)
+    assert abs(head.std() / 0.05 - 1) < 0.02
+    assert np.abs(head).max() > 0.15
+    pooler, again = (m.backbone.pooled_dense.kernel.numpy() for m in made)
+    np.testing.assert_array_equal(pooler, again)
+    # Cut off at two standard deviations, 0.88 of the spread is left.
+    assert np.abs(pooler).max() < 0.1001
+    assert 0.85 * 0.05 < pooler.std() < 0.05
+
+
+def rates(model):
+    block = model.backbone.transformer_layers[0]
+    inner = [
+        layer.rate
+        for layer in block._flatten_layers()
+        if type(layer).__name__ == "Dropout"
+    ]
+    return (
+        model.backbone.embeddings_dropout.rate,
+        sorted(inner),
+        model.output_dropout.rate,
+    )
+
+
+def test_dropouts_of_the_config(tmp_path):
+    directory = tiny.make_checkpoint(
+        tmp_path / "a",
+        hidden_dropout_prob=0.3,
+        attention_probs_dropout_prob=0.2,
+    )
+    assert rates(load_text_classifier(directory, 2)) == (
+        0.3,
+        [0.2, 0.3, 0.3],
+        0.3,
+    )
+    assert rates(load_text_classifier(directory, 2, dropout=0.0)) == (
+        0.0,
+        [0.0, 0.0, 0.0],
+        0.0,
+    )
+    directory = tiny.make_checkpoint(
+        tmp_path / "b",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.2,
+        classifier_dropout=0.4,
+    )
+    model = load_text_classifier(directory, 2)
+    assert rates(model) == (0.0, [0.0, 0.0, 0.2], 0.4)
+
+
+def test_attention_has_a_dropout_of_its_own(tmp_path):
+    def spread(hidden, attention):
+        directory = tiny.make_checkpoint(
+            tmp_path / f"{hidden} {attention}",
+            pooler=True,
+            hidden_dropout_prob=hidden,
+            attention_probs_dropout_prob=attention,
+            classifier_dropout=0.0,
+        )
+        model = load_text_classifier(directory, 2)
+        runs = [model(features(), training=True).numpy() for _ in range(8)]
+        return np.ptp(runs, axis=0).max()
+
+    assert spread(0.0, 0.0) == 0
+    assert spread(0.0, 0.1) > 0
+    assert spread(0.1, 0.0) > 0
+
+
+def test_masked_lm_of_transformers(shared_dir):
+    reference = json.loads((REFERENCE / "masked_lm.json").read_text())
+    model = load_masked_lm(shared_dir / "models" / "bert_tiny_mlm")
+    cases = reference["cases"]
+    length = max(len(c["token_ids"]) for c in cases)
+    x = {
+        "token_ids": padded([c["token_ids"] for c in cases], length),
+        "segment_ids": padded([c["segment_ids"] for c in cases], length),
+        "padding_mask": padded(
+            [[1] * len(c["token_ids"]) for c in cases], length
+        ),
+        "mask_positions": np.array([c["positions"] for c in cases]),
+    }
+    got = model(x).numpy()
+    for case, logits in zip(cases, got, strict=True):
+        close = {"rtol": 0, "atol": 1e-4, "err_msg": str(case["text"])}
+        np.testing.assert_allclose(
+            logits[:, reference["fixed"]], case["fixed"], **close
+        )
+        top = np.array(case["top_ids"])
+        np.testing.assert_allclose(
+            np.take_along_axis(logits, top, 1), case["top"], **close
+        )
+        np.testing.assert_array_equal(logits.argmax(-1), top[:, 0])
+        exact = logits.astype(np.float64)
+        np.testing.assert_allclose(exact.mean(-1), case["mean"], **close)
+        np.testing.assert_allclose(
+            np.linalg.norm(exact, axis=-1), case["norm"], rtol=1e-5
+        )
+
+
+def test_masked_lm_reads_its_own_text(shared_dir):
+    # The ids of the reference are transformers' own: with the positions that
+    # were masked filled in again, they are what our tokenizer gives.
+    cases = json.loads((REFERENCE / "masked_lm.json").read_text())["cases"]
+    model = load_masked_lm(shared_dir / "models" / "bert_tiny_mlm")
+    texts = [
+        c["text"] if isinstance(c["text"], str) else tuple(c["text"])
+        for c in cases
+    ]
+    for case, got in zip(cases, model.tokenizer.encode(texts), strict=True):
+        assert list(got.segment_ids) == case["segment_ids"]
+        pairs = zip(got.token_ids, case["token_ids"], strict=True)
+        assert all(ours == theirs or theirs == 103 for ours, theirs in pairs)
+
+
+def test_encoder_of_transformers():
+    named = os.environ.get("KERAS_MMEL_MINILM")
+    if named is None:
+        pytest.skip("set KERAS_MMEL_MINILM to a folder of all-MiniLM-L6-v2")
+    cases = json.loads((REFERENCE / "encoder.json").read_text())["cases"]
+    model = load_text_classifier(named, 2).backbone
+    for case in cases:
+        ids = np.array([case["token_ids"]])
+        got = model.predict(
+            {
+                "token_ids": ids,
+                "segment_ids": np.array([case["segment_ids"]]),
+                "padding_mask": np.ones_like(ids),
+            },
+            verbose=0,
+        )
+        hidden = got["sequence_output"][0]
+        close = {"rtol": 0, "atol": 1e-4, "err_msg": str(case["text"])}
+        np.testing.assert_allclose(hidden[:, :12], case["sequence"], **close)
+        np.testing.assert_allclose(
+            np.linalg.norm(hidden, axis=-1), case["norm"], **close
+        )
+        np.testing.assert_allclose(
+            got["pooled_output"][0, :64], case["pooled"], **close
+        )
+
+
+def padded(rows, length):
+    return np.array([row + [0] * (length - len(row)) for row in rows])

@@ -1,0 +1,188 @@
+"""Saving, loading in a new process, and training of the text models."""
+
+import pathlib
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_mmel
+from keras_mmel.text import load_masked_lm
+from keras_mmel.text import load_text_classifier
+from keras_mmel.text.bert import registration
+from tests.text import tiny
+
+# Keras turns its variables into arrays when it saves them.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "load_text_model.py"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint")
+    return tiny.make_checkpoint(folder / "bert", pooler=True, decoder="untied")
+
+
+def features(shape=(4, 7), seed=0):
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(9, 233, shape)
+    lengths = rng.integers(2, shape[-1] + 1, shape[:-1])
+    mask = np.arange(shape[-1]) < lengths[..., None]
+    return {
+        "token_ids": np.where(mask, ids, 0).astype("int32"),
+        "segment_ids": np.zeros(shape, "int32"),
+        "padding_mask": mask.astype("int32"),
+    }
+
+
+def test_a_new_process_loads_what_was_saved(directory, tmp_path):
+    classifier = load_text_classifier(directory, 3, dropout=0.2)
+    classifier.compile(
+        keras.optimizers.AdamW(1e-3),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    masked_lm = load_masked_lm(directory)
+    classifier.save(tmp_path / "classifier.keras")
+    masked_lm.save(tmp_path / "masked_lm.keras")
+    x = features()
+    positions = np.array([[1, 0]] * 4)
+    np.savez(tmp_path / "x.npz", **x, mask_positions=positions)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(tmp_path)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == [
+        "False",
+        "BertTextClassifier",
+        classifier.tokenizer.fingerprint,
+        "BertMaskedLM",
+        masked_lm.tokenizer.fingerprint,
+    ]
+    got = np.load(tmp_path / "y.npz")
+    np.testing.assert_allclose(
+        got["classifier"], classifier(x).numpy(), atol=1e-6
+    )
+    x["mask_positions"] = positions
+    np.testing.assert_allclose(
+        got["masked_lm"], masked_lm(x).numpy(), atol=1e-5
+    )
+
+
+def test_configs_hold_every_setting(tmp_path):
+    directory = tiny.make_checkpoint(
+        tmp_path / "bert",
+        hidden_act="relu",
+        layer_norm_eps=1e-3,
+        hidden_dropout_prob=0.3,
+        attention_probs_dropout_prob=0.2,
+        classifier_dropout=0.4,
+        initializer_range=0.05,
+    )
+    for model in (
+        load_masked_lm(directory),
+        load_text_classifier(directory, 2),
+    ):
+        again = type(model).from_config(model.get_config())
+        assert again.get_config() == model.get_config()
+        assert again.config == model.config
+        block = again.backbone.transformer_layers[0]
+        assert (block.attention_dropout, block.hidden_dropout) == (0.2, 0.3)
+        assert block.activation is keras.activations.relu
+        assert again.backbone.embeddings_layer_norm.epsilon == 1e-3
+
+
+def test_clone_and_weights_files(directory, tmp_path):
+    model = load_text_classifier(directory, 2)
+    model.save_weights(tmp_path / "model.weights.h5")
+    other = keras.models.clone_model(model)
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(
+        model(features()).numpy(), other(features()).numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    "objective", ["hard", pytest.param("soft", marks=pytest.mark.slow)]
+)
+def test_mmel_trains_a_classifier(tmp_path, objective):
+    directory = tiny.make_checkpoint(tmp_path / "bert", num_hidden_layers=1)
+    classifier = load_text_classifier(directory, 2, dropout=0.0)
+    model = keras_mmel.MMELModel(classifier, objective)
+    model.compile(
+        keras.optimizers.AdamW(1e-2),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        jit_compile=False,
+    )
+    views = features((8, 3, 6))
+    y = np.arange(8) % 2
+    mask = np.ones((8, 3), bool)
+    mask[1, 2] = False
+    groups = tf.data.Dataset.from_tensor_slices(
+        ({"views": views, "mask": mask}, y)
+    ).batch(4)
+    history = model.fit(groups, epochs=12, verbose=0)
+    assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
+    plain = {name: value[:, 0] for name, value in views.items()}
+    scores = model.evaluate(plain, y, verbose=0, return_dict=True)
+    assert scores["accuracy"] == 1.0
+    expected = classifier(plain).numpy()
+    for name, saved in {"model": model, "inner": classifier}.items():
+        saved.save(tmp_path / f"{name}.keras")
+        loaded = keras.saving.load_model(tmp_path / f"{name}.keras")
+        np.testing.assert_allclose(loaded(plain).numpy(), expected, atol=1e-5)
+
+
+def test_arrays_are_shuffled(directory):
+    # keras_hub's own `fit` keeps their order.
+    model = load_text_classifier(directory, 1, dropout=0.0)
+    model.backbone.trainable = False
+    seen = []
+
+    def loss(y_true, y_pred):
+        seen.extend(y_true.numpy().ravel().tolist())
+        return keras.ops.mean(y_pred, -1)
+
+    model.compile("sgd", loss, run_eagerly=True)
+    x, y = features((24, 2)), np.arange(24.0)
+    model.fit(x, y, batch_size=12, validation_data=(x, y), verbose=0)
+    assert seen[:24] != sorted(seen[:24]) == y.tolist()
+    assert seen[24:] == y.tolist()
+    seen.clear()
+    model.fit(x, y, batch_size=12, shuffle=False, verbose=0)
+    assert seen == y.tolist()
+
+
+def test_regression_has_one_value(directory):
+    model = load_text_classifier(directory, 1)
+    assert model(features()).shape == (4, 1)
+
+
+def test_mixed_precision(directory):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    model = load_text_classifier(directory, 2)
+    assert model(features()).dtype == "bfloat16"
+    assert {v.dtype for v in model.trainable_variables} == {"float32"}
+
+
+def test_stand_ins_make_way(directory):
+    names = ["BertBackbone", "EncoderBlock", "BertMaskedLM"]
+    registration.register()
+    for name in [*names, "BertTextClassifier"]:
+        found = keras.saving.get_registered_object(f"keras_mmel>{name}")
+        assert issubclass(found, keras.layers.Layer)
+
+
+def test_stand_ins_of_classes_that_are_not_imported(directory):
+    config = load_text_classifier(directory, 2).get_config()
+    stand_in = registration.stand_in("BertTextClassifier", "classifier")
+    made = stand_in.from_config(config)
+    assert type(made).__name__ == "BertTextClassifier"

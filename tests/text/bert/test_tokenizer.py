@@ -1,0 +1,277 @@
+"""Tokenizer against transformers' stored ids and the library's own calls."""
+
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import pickle
+import re
+
+import hypothesis
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import strategies as st
+
+from keras_mmel.text.bert import tokenizer as encoded_module
+from keras_mmel.text.bert import tokenizer_files
+from keras_mmel.text.bert.tokenizer import Tokenizer
+from tests.text import tiny
+
+REFERENCE = pathlib.Path(__file__).parent / "reference" / "tokenizer.json"
+
+
+def made(pieces=tiny.VOCABULARY, **options):
+    return Tokenizer.from_json(tokenizer_files.from_vocabulary(pieces, options))
+
+
+@pytest.fixture(scope="module")
+def real(shared_dir):
+    return Tokenizer.from_directory(shared_dir / "models" / "bert_tiny_mlm")
+
+
+@pytest.mark.parametrize("case", ["uncased", "cased"])
+def test_ids_equal_transformers(real, case):
+    cases = json.loads(REFERENCE.read_text())["cases"]
+    if case == "cased":
+        real = made(real.vocabulary, do_lower_case=False)
+    encoded = real.encode([c["text"] for c in cases])
+    for expected, got in zip(cases, encoded, strict=True):
+        assert list(got.token_ids) == expected[case], expected["text"]
+
+
+def test_literal_specials_are_text(real):
+    texts = ["a [MASK] b", "[SEP][CLS] x", "[PAD] [UNK]", "[unused5]"]
+    for text, encoded in zip(texts, real.encode(texts), strict=True):
+        inner = [real.vocabulary[i] for i in encoded.token_ids[1:-1]]
+        apart = re.findall(r"\w+|[^\w\s]", text.lower())
+        assert "".join(inner).replace("##", "") == "".join(apart)
+        assert not set(encoded.token_ids[1:-1]) & set(real.banned_ids.tolist())
+
+
+def test_cased_and_uncased():
+    pieces = [
+        *tiny.SPECIAL,
+        "film",
+        "Film",
+        "cafe",
+        "\u00e9",
+        "caf",
+        "##\u00e9",
+    ]
+    text = ["Film film caf\u00e9"]
+    assert made(pieces).encode(text)[0].token_ids == (2, 5, 5, 7, 3)
+    cased = made(pieces, do_lower_case=False)
+    assert cased.encode(text)[0].token_ids == (2, 6, 5, 9, 10, 3)
+    accents = made(pieces, strip_accents=False)
+    assert accents.encode(text)[0].token_ids == (2, 5, 5, 9, 10, 3)
+
+
+def test_files_of_both_kinds_give_one_tokenizer(tmp_path):
+    whole = tiny.make_checkpoint(tmp_path / "a", tokenizer="tokenizer.json")
+    lines = tiny.make_checkpoint(tmp_path / "b", tokenizer="vocab.txt")
+    one, other = map(Tokenizer.from_directory, (whole, lines))
+    assert one.fingerprint == other.fingerprint
+    assert one.vocabulary == other.vocabulary == tiny.VOCABULARY
+    assert one.encode(["A film."]) == other.encode(["A film."])
+
+
+def test_fingerprint_tells_tokenizers_apart(real):
+    prints = {
+        real.fingerprint,
+        made().fingerprint,
+        made(do_lower_case=False).fingerprint,
+        made(strip_accents=False).fingerprint,
+        made([*tiny.VOCABULARY, "more"]).fingerprint,
+    }
+    assert len(prints) == 5
+
+
+@pytest.mark.parametrize("key", ["do_lower_case", "strip_accents"])
+def test_config_decides_over_tokenizer_json(tmp_path, key):
+    # As in transformers (seen with 5.24 for all three options).
+    path = tiny.make_checkpoint(tmp_path / "a", tokenizer="tokenizer.json")
+    config = {"do_lower_case": True, key: False}
+    (path / "tokenizer_config.json").write_text(json.dumps(config))
+    read = Tokenizer.from_directory(path)
+    assert read.fingerprint == made(**config).fingerprint
+
+
+def test_lines_of_a_vocabulary(tmp_path):
+    # U+2028 and U+0085 are no line ends here; a carriage return is none.
+    pieces = [*tiny.SPECIAL, "a\u2028b", "\u0085", "caf\u00e9"]
+    (tmp_path / "vocab.txt").write_bytes("\r\n".join(pieces).encode())
+    assert Tokenizer.from_directory(tmp_path).vocabulary == pieces
+
+
+def test_saved_settings_of_the_file_do_nothing(real):
+    # The real file asks for padding and for truncation at 512.
+    short, long = real.encode(["hi", "word " * 600])
+    assert (len(short.token_ids), len(long.token_ids)) == (3, 602)
+
+
+texts = st.text(max_size=24) | st.lists(
+    st.sampled_from(tiny.WORDS), max_size=12
+).map(" ".join)
+
+
+@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.given(
+    st.lists(texts | st.tuples(texts, texts), max_size=5),
+    st.none() | st.integers(3, 20),
+)
+def test_encode_equals_the_library(batch, max_length):
+    ours = made()
+    theirs = tokenizers.Tokenizer.from_str(ours.to_json())
+    theirs.encode_special_tokens = True
+    if max_length is not None:
+        theirs.enable_truncation(max_length, strategy="longest_first")
+    expected = theirs.encode_batch(batch) if batch else []
+    got = ours.encode(batch, max_length=max_length)
+    assert len(got) == len(batch)
+    for e, g in zip(expected, got, strict=True):
+        assert g.token_ids == tuple(e.ids)
+        assert g.segment_ids == tuple(e.type_ids)
+        assert g.offsets == tuple(e.offsets)
+        assert g.word_ids == tuple(e.word_ids)
+        assert g.sequence_ids == tuple(e.sequence_ids)
+
+
+def test_offsets_are_code_points_of_their_own_sentence():
+    first, second = "A \U0001f600 film", "na\u00efve cafe\u0301 films"
+    encoded = made().encode([(first, second)])[0]
+    words = {}
+    for i, (start, end) in enumerate(encoded.offsets):
+        side, word = encoded.sequence_ids[i], encoded.word_ids[i]
+        if side is not None:
+            sentence = (first, second)[side]
+            words[side, word] = (
+                words.get((side, word), "") + sentence[start:end]
+            )
+    assert list(words.values()) == [
+        "A",
+        "\U0001f600",
+        "film",
+        "na\u00efve",
+        "cafe",  # A mark of its own that is dropped belongs to no token.
+        "films",
+    ]
+
+
+def test_longest_first_equals_removing_one_at_a_time():
+    def one_at_a_time(a, b, room):
+        # Of two equal ones, the one that began as the shorter gives.
+        first_was_longer = a > b
+        while a + b > room:
+            if a > b or (a == b and not first_was_longer):
+                a -= 1
+            else:
+                b -= 1
+        return a, b
+
+    for a, b, room in itertools.product(range(9), range(9), range(12)):
+        got = encoded_module.longest_first(a, b, room)
+        assert got == one_at_a_time(a, b, room), (a, b, room)
+
+
+def test_empty_texts():
+    encoded = made().encode(["", ("", ""), ("the", ""), " \u00a0\n"])
+    assert [e.token_ids for e in encoded] == [
+        (2, 3),
+        (2, 3, 3),
+        (2, tiny.VOCABULARY.index("the"), 3, 3),
+        (2, 3),
+    ]
+    assert encoded[2].segment_ids == (0, 0, 0, 1)
+    assert made().encode([]) == []
+
+
+def test_ids_of_specials_and_banned():
+    tokenizer = made()
+    ids = [getattr(tokenizer, f"{n}_id") for n in ("pad", "unk", "cls")]
+    assert [*ids, tokenizer.sep_id, tokenizer.mask_id] == [0, 1, 2, 3, 4]
+    assert tokenizer.banned_ids.tolist() == list(range(9))
+    assert tokenizer.banned_ids.dtype == np.int32
+
+
+def test_holes_in_the_ids_are_banned():
+    state = json.loads(made().to_json())
+    state["model"]["vocab"]["late"] = len(tiny.VOCABULARY) + 2
+    tokenizer = Tokenizer.from_json(json.dumps(state))
+    assert tokenizer.vocabulary[-3:] == ["", "", "late"]
+    assert tokenizer.banned_ids.tolist()[-2:] == [233, 234]
+
+
+def test_json_and_pickle_keep_everything():
+    tokenizer = made(strip_accents=False)
+    for copy in (
+        Tokenizer.from_json(tokenizer.to_json()),
+        pickle.loads(pickle.dumps(tokenizer)),
+        Tokenizer(tokenizer.tokenizer),
+    ):
+        assert copy.fingerprint == tokenizer.fingerprint
+        text = ["the caf\u00e9 [MASK]"]
+        assert copy.encode(text) == tokenizer.encode(text)
+
+
+def test_threads_share_a_tokenizer():
+    tokenizer = made()
+    batches = [
+        ([f"the film {i} was good", ("a", "b " * i)], 3 + i % 9)
+        for i in range(64)
+    ]
+    expected = [tokenizer.encode(*batch) for batch in batches]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda batch: tokenizer.encode(*batch), batches))
+    assert got == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("one text", TypeError, "sequence of texts"),
+        ([1], TypeError, r"Received: texts\[0\]=1"),
+        (["a", ("a", "b", "c")], TypeError, r"texts\[1\]"),
+        (["a", ("a",)], TypeError, r"texts\[1\]"),
+        (["a", None], TypeError, r"texts\[1\]=None"),
+        (["a", "b\ud800"], ValueError, r"valid Unicode.*texts\[1\]"),
+    ],
+)
+def test_texts_that_are_none(texts, error, message):
+    with pytest.raises(error, match=message):
+        made().encode(texts)
+
+
+def test_max_length_without_room():
+    with pytest.raises(ValueError, match="at least 2.*max_length=1"):
+        made().encode(["a"], max_length=1)
+    with pytest.raises(ValueError, match="at least 3.*max_length=2"):
+        made().encode(["a", ("a", "b")], max_length=2)
+    assert made().encode(["a"], max_length=2)[0].token_ids == (2, 3)
+
+
+def test_directories_without_a_tokenizer(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(
+        FileNotFoundError, match=r"vocab.txt.*\['config.json'\]"
+    ):
+        Tokenizer.from_directory(tmp_path)
+
+
+def test_files_that_are_no_wordpiece_tokenizer(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(ValueError, match="readable.*tokenizer.json"):
+        Tokenizer.from_directory(tmp_path)
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+    bpe.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(ValueError, match="WordPiece.*'BPE'"):
+        Tokenizer.from_directory(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "vocab.txt").write_bytes(b"[PAD]\n\xff\n")
+    with pytest.raises(ValueError, match="UTF-8.*vocab.txt"):
+        Tokenizer.from_directory(tmp_path)
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
+    with pytest.raises(ValueError, match=r"without \['\[MASK\]'\]"):
+        Tokenizer.from_directory(tmp_path)
+    with pytest.raises(TypeError, match="Received: int"):
+        Tokenizer(3)

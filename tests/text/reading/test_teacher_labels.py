@@ -1,0 +1,160 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_mmel.text import label_augmented
+from keras_mmel.text import load_text_classifier
+from keras_mmel.text.files import read_manifest
+from keras_mmel.text.files import read_records
+from keras_mmel.text.reading.teacher import weights_hash
+from tests.text import made_records
+from tests.text import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("labels")
+
+
+@pytest.fixture(scope="module")
+def teacher(folder):
+    return make_teacher(folder, 3)
+
+
+def make_teacher(folder, classes, **config):
+    directory = tiny.make_checkpoint(
+        folder / f"{classes}{len(config)}",
+        pooler=True,
+        num_hidden_layers=1,
+        **config,
+    )
+    model = load_text_classifier(directory, classes)
+    model.output_dense.kernel.assign(
+        np.random.default_rng(1).normal(size=(16, classes))
+    )
+    return model
+
+
+@pytest.fixture(scope="module")
+def records(teacher):
+    return made_records.make_records(
+        20, teacher.tokenizer, pairs=True, views=(0, 3)
+    )
+
+
+@pytest.fixture(scope="module")
+def directory(folder, records, teacher):
+    return made_records.write(
+        folder / "data", records, teacher.tokenizer, num_shards=3
+    )
+
+
+def label(directory, teacher, out, **settings):
+    label_augmented(directory, teacher, out, progress=False, **settings)
+    return list(read_records(out))
+
+
+def predict(model, texts, max_length=128):
+    """Logits for one text, by the plain model."""
+    one = model.tokenizer.encode([made_records.as_text(texts)], max_length)[0]
+    inputs = {
+        "token_ids": one.token_ids,
+        "segment_ids": one.segment_ids,
+        "padding_mask": np.ones(len(one.token_ids), "int32"),
+    }
+    inputs = {name: np.array([value]) for name, value in inputs.items()}
+    return np.asarray(model(inputs))[0].astype("float64")
+
+
+def softmax(logits):
+    exponents = np.exp(logits - logits.max())
+    return exponents / exponents.sum()
+
+
+def test_every_original_and_view(directory, records, teacher, tmp_path):
+    labelled = label(directory, teacher, tmp_path / "out", batch_size=8)
+    assert len(labelled) == len(records)
+    for before, after in zip(records, labelled, strict=True):
+        for one, other in zip(
+            (before, *before.views), (after, *after.views), strict=True
+        ):
+            expected = softmax(predict(teacher, one.texts))
+            np.testing.assert_allclose(other.teacher, expected, atol=2e-6)
+            unlabelled = dataclasses.replace(other, teacher=())
+            if one is before:
+                unlabelled = dataclasses.replace(unlabelled, views=before.views)
+            assert unlabelled == one
+
+
+def test_values_of_a_regression(folder, tmp_path):
+    model = make_teacher(folder, 1)
+    records = made_records.make_records(5, model.tokenizer, regression=True)
+    data = made_records.write(tmp_path / "data", records, model.tokenizer)
+    for record in label(data, model, tmp_path / "out"):
+        for one in (record, *record.views):
+            np.testing.assert_allclose(
+                one.teacher, predict(model, one.texts), rtol=1e-4, atol=1e-5
+            )
+
+
+def test_a_teacher_with_another_tokenizer(folder, directory, records, tmp_path):
+    other = make_teacher(
+        folder, 3, vocabulary=tiny.VOCABULARY[:5] + tiny.VOCABULARY[:4:-1]
+    )
+    labelled = label(directory, other, tmp_path / "out", max_length=12)
+    assert labelled[0].token_ids == records[0].token_ids
+    for record in labelled:
+        np.testing.assert_allclose(
+            record.teacher, softmax(predict(other, record.texts, 12)), atol=2e-6
+        )
+
+
+def test_the_files_say_which_teacher(directory, teacher, tmp_path):
+    label(directory, teacher, tmp_path / "out")
+    made = read_manifest(tmp_path / "out").made
+    assert made["teacher"]["model"] == weights_hash(teacher)
+    assert made["teacher"]["tokenizer"] == teacher.tokenizer.fingerprint
+    # Labels of two teachers never mix.
+    bias = teacher.output_dense.bias
+    before = bias.numpy()
+    bias.assign(before + 1)
+    with pytest.raises(ValueError, match="teacher"):
+        label(directory, teacher, tmp_path / "out")
+    bias.assign(before)
+
+
+def test_a_run_goes_on(directory, teacher, tmp_path):
+    label(directory, teacher, tmp_path / "whole")
+    label_augmented(
+        directory, teacher, tmp_path / "parts", shard=(1, 3), progress=False
+    )
+    label(directory, teacher, tmp_path / "parts")
+    for path in (tmp_path / "whole").iterdir():
+        other = tmp_path / "parts" / path.name
+        assert path.read_bytes() == other.read_bytes(), path.name
+
+
+class TestErrors:
+    def test_other_classes(self, folder, tmp_path, teacher):
+        records = made_records.make_records(3, teacher.tokenizer)
+        data = made_records.write(
+            tmp_path / "data", records, num_shards=1, names=list("abc")
+        )
+        with pytest.raises(ValueError, match="3 classes.*1 outputs"):
+            label(data, make_teacher(folder, 1), tmp_path / "out")
+        with pytest.raises(ValueError, match="3 classes.*2 outputs"):
+            label(data, make_teacher(folder, 2), tmp_path / "out")
+
+    def test_classes_for_values(self, tmp_path, teacher):
+        records = made_records.make_records(
+            3, teacher.tokenizer, regression=True
+        )
+        data = made_records.write(tmp_path / "data", records, num_shards=1)
+        with pytest.raises(ValueError, match="one output.*3 outputs"):
+            label(data, teacher, tmp_path / "out")
+
+    def test_not_a_text_classifier(self, directory, tmp_path):
+        with pytest.raises(TypeError, match="Received: Sequential"):
+            label(directory, keras.Sequential(), tmp_path / "out")

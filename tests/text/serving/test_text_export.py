@@ -1,0 +1,202 @@
+"""Exported text classifiers: what TensorFlow alone makes of strings."""
+
+import json
+import logging
+import pathlib
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_allclose
+
+import keras_mmel
+from keras_mmel.text import export_text_classifier
+from keras_mmel.text import load_text_classifier
+from keras_mmel.text.reading.first_token import FirstTokenClassifier
+from keras_mmel.text.serving import export
+from tests.scripts.child import run
+from tests.text.tiny import make_checkpoint
+
+TEXTS = [
+    "A fine film!",
+    "",
+    "[MASK] and [SEP] are text",
+    "na\u00efve caf\u00e9 \u6f22\u5b57 \U0001f469\u200d\U0001f4bb foo\u00a0bar",
+    "never the same film twice " * 30,
+    "x" * 101,
+]
+SECOND = ["So was the book.", "", "not [CLS]", "film " * 90, "one two", "a"]
+NAMES = ["bad", "so so", "g\u00fct"]
+MAX_LENGTH = 20
+
+
+def make_model(folder, classes):
+    logging.getLogger("keras_mmel").setLevel(logging.ERROR)
+    keras.utils.set_random_seed(3)
+    model = load_text_classifier(make_checkpoint(folder), classes)
+    # Far from even, so that probabilities tell logits apart.
+    kernel = model.output_dense.kernel
+    kernel.assign(np.random.default_rng(0).normal(size=kernel.shape))
+    return model
+
+
+def on_ids(model, texts, max_length):
+    """What the model predicts on the ids of the tokenizer, one by one."""
+    outputs = []
+    for one in model.tokenizer.encode(texts, max_length):
+        ids = np.array([one.token_ids])
+        features = {
+            "token_ids": ids,
+            "segment_ids": np.array([one.segment_ids]),
+            "padding_mask": np.ones_like(ids),
+        }
+        outputs.append(model.predict_on_batch(features)[0])
+    return np.array(outputs, "float64")
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {
+        "classes": make_model(folder / "classes", 3),
+        "value": make_model(folder / "value", 1),
+    }
+
+
+@pytest.fixture(scope="module")
+def served(models, tmp_path_factory):
+    """What every signature of every exported model gives in a new process."""
+    folder = tmp_path_factory.mktemp("exported")
+    export_text_classifier(
+        keras_mmel.MMELModel(FirstTokenClassifier(models["classes"])),
+        folder / "deep" / "classes",
+        label_names=NAMES,
+    )
+    (folder / "deep" / "classes").rename(folder / "classes")
+    export_text_classifier(
+        models["value"], folder / "value", pairs=True, max_length=MAX_LENGTH
+    )
+    inputs = {
+        "classes": {"text": TEXTS},
+        "value": {"text_a": TEXTS, "text_b": SECOND},
+    }
+    for name, sides in inputs.items():
+        written = {
+            side: [text.encode().decode("latin-1") for text in texts]
+            for side, texts in sides.items()
+        }
+        (folder / f"{name}.json").write_text(json.dumps(written))
+    run("serve_text", folder)
+    return {
+        name: json.loads((folder / f"{name}.out.json").read_text())
+        for name in inputs
+    }
+
+
+def check_ids(found, wanted):
+    for row, one in enumerate(wanted):
+        mask = np.array(found["padding_mask"][row])
+        for name in ("token_ids", "segment_ids"):
+            values = np.array(found[name][row])
+            assert values[mask].tolist() == list(getattr(one, name))
+
+
+def test_probabilities_and_labels(models, served):
+    found = served["classes"]
+    assert sorted(found) == ["label_names", "serving_default", "tokenize"]
+    wanted = softmax(on_ids(models["classes"], TEXTS, 64))
+    answers = found["serving_default"]
+    assert sorted(answers) == ["label", "probabilities"]
+    assert_allclose(answers["probabilities"], wanted, atol=2e-6)
+    assert answers["label"] == [NAMES[i] for i in wanted.argmax(axis=-1)]
+    assert found["label_names"] == {"label_names": NAMES}
+    check_ids(found["tokenize"], models["classes"].tokenizer.encode(TEXTS, 64))
+
+
+def test_value_of_pairs(models, served):
+    texts = list(zip(TEXTS, SECOND, strict=True))
+    found = served["value"]
+    assert sorted(found) == ["serving_default", "tokenize"]
+    assert list(found["serving_default"]) == ["value"]
+    wanted = on_ids(models["value"], texts, MAX_LENGTH)[:, 0]
+    assert_allclose(found["serving_default"]["value"], wanted, atol=5e-6)
+    check_ids(
+        found["tokenize"],
+        models["value"].tokenizer.encode(texts, MAX_LENGTH),
+    )
+
+
+def test_existing_folder_is_left_alone(models, tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "mine").write_text("mine")
+    with pytest.raises(FileExistsError, match="`path` must not exist"):
+        export_text_classifier(models["value"], tmp_path / "old")
+    assert (tmp_path / "old" / "mine").read_text() == "mine"
+
+
+def test_nothing_is_left_of_a_failed_export(tmp_path, monkeypatch):
+    def full(module, folder, signatures):
+        (pathlib.Path(folder) / "half").write_text("half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    module = tf.Module()
+    module.functions = {}
+    with pytest.raises(OSError, match="no space left"):
+        export.write(module, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("classes", {"label_names": ["a", "b"]}, "each of the model's 3"),
+        ("classes", {"label_names": ["a", "b", "b"]}, "different strings"),
+        ("classes", {"label_names": "abc"}, "must be different strings"),
+        ("classes", {"label_names": [0, 1, 2]}, "must be different strings"),
+        ("value", {"label_names": ["a"]}, "must be None for a model with one"),
+        ("value", {"max_length": 65}, "at most what the model can take, 64"),
+        ("value", {"max_length": 2}, "Received: max_length=2"),
+    ],
+)
+def test_wrong_arguments(models, tmp_path, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        export_text_classifier(models[name], tmp_path / "new", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_tokenizers_are_refused(models, tmp_path):
+    other = keras_hub.tokenizers.BertTokenizer(
+        vocabulary=models["value"].tokenizer.vocabulary
+    )
+    with pytest.raises(TypeError, match="Received: BertTokenizer"):
+        export_text_classifier(
+            models["value"], tmp_path / "new", tokenizer=other
+        )
+
+
+def test_a_larger_vocabulary_is_refused(models, tmp_path):
+    state = json.loads(models["value"].tokenizer.to_json())
+    state["model"]["vocab"]["another"] = len(state["model"]["vocab"])
+    larger = keras_mmel.text.Tokenizer.from_json(json.dumps(state))
+    with pytest.raises(ValueError, match="no more pieces than the model has"):
+        export_text_classifier(
+            models["value"], tmp_path / "new", tokenizer=larger
+        )
+
+
+def test_probabilities_as_output_are_refused(models, tmp_path):
+    inner = models["classes"]
+    model = keras.Model(inner.input, keras.ops.softmax(inner.output))
+    model.activation = keras.activations.softmax
+    with pytest.raises(ValueError, match="the activation 'softmax'"):
+        export_text_classifier(
+            model, tmp_path / "new", tokenizer=inner.tokenizer
+        )
