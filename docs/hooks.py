@@ -5,7 +5,7 @@ by hand, because numbers come from records alone:
 
     <!-- readme NAME -->     the table NAME of the README, which a test compares
                              with the records
-    <!-- table NAME -->      docs/tables/NAME.md, which `examples.report` wrote;
+    <!-- table NAME -->      docs/tables/NAME.md, from `experiments.report`;
                              where there is no such file yet, a note says so
     <!-- figure NAME -->     docs/images/NAME.png; nothing where there is
                              neither that nor the table of this name
@@ -78,9 +78,9 @@ def _from_report(name, up, root):
         return (
             f'!!! note "No record yet"\n\n'
             f"    This place is for the table that these commands make:\n"
-            f"    `python -m examples.reproduce {table} --scale {scale}` and "
-            f"then\n"
-            f"    `python -m examples.report --scale {scale} {table}`."
+            f"    `python -m experiments.reproduce {table} --scale {scale}` "
+            f"and then\n"
+            f"    `python -m experiments.report --scale {scale} {table}`."
         )
     # Its heading would be a second title of this page.
     _, _, body = path.read_text(encoding="utf-8").partition("\n")
@@ -92,7 +92,7 @@ def _figure(name, up, root):
         if (root / "docs" / "tables" / f"{name}.md").is_file():
             raise ValueError(
                 "A table that is there must have its figure in docs/images, "
-                f"which `examples.report --figures` writes. Received: {name!r}"
+                f"from `experiments.report --figures`. Received: {name!r}"
             )
         return ""
     return f"![{name.replace('-', ' ')}]({up}images/{name}.png)"
@@ -122,7 +122,7 @@ def _help(command, up, root):
 
 def _averages(_, up, root):
     with _importing_from(root):
-        from examples.reproduce import paper
+        from experiments.reproduce import paper
     rows = {}
     for of, value in paper.read("table6"):
         key = " / ".join(

@@ -40,7 +40,7 @@ Data come through TFDS: downloaded, or read from the --data_dir that has them.
 The same command continues a run that was interrupted, at the last whole epoch,
 and skips one that is finished. Every run (method and seed) leaves a record
 under --out. The expected results and times are those of the records in
-results/small/cifar: --table prints them.
+experiments/results/small/cifar: --table prints them.
 """
 
 import argparse

@@ -5,7 +5,7 @@ import numpy as np
 
 import keras_mmel
 from examples import cifar_data
-from examples import rivals
+from experiments import rivals
 from keras_mmel import objectives
 
 # Of the epochs: at 60, 120 and 160 of 200.

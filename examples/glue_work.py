@@ -1,4 +1,4 @@
-"""What a run of GLUE leaves and costs, for `examples.reproduce`."""
+"""What a run of GLUE leaves and costs, for `experiments.reproduce`."""
 
 import re
 

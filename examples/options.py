@@ -80,7 +80,7 @@ def add_places(parser: argparse.ArgumentParser, name: str) -> None:
     """Where a script computes and writes: nothing that a result depends on."""
     add = parser.add_argument
     add("--threads", type=int, help="CPU threads; one per core by default")
-    add("--out", default=f"results/{name}", help="folder of the records")
+    add("--out", default=f"runs/{name}/records", help="folder of the records")
     add("--work_dir", default=f"runs/{name}", help="folder to go on from")
 
 

@@ -20,7 +20,7 @@ It prints a table, writes a record (runs/quickstart.json) and draws a picture
 from it (runs/quickstart.png). Expected result and CPU time: the table in the
 README, made from the record of a run. To make those of the README anew:
 
-    python -m examples.quickstart --out results/quickstart.json \
+    python -m examples.quickstart --out experiments/results/quickstart.json \
         --figure docs/images/quickstart.png
 """
 
@@ -41,7 +41,7 @@ from sklearn.model_selection import train_test_split
 
 import keras_mmel
 from examples import records
-from examples.quickstart_figure import draw
+from experiments.quickstart_figure import draw
 
 METHODS = {"uniform": "uniform", "mmel-h": "hard", "mmel-s": "soft"}
 TRAINING_DIGITS = 200

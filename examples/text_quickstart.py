@@ -31,7 +31,7 @@ last two sees five times the texts. It prints a table and writes a record
 (runs/text_quickstart.json). To make the project's record anew:
 
     python -m examples.text_quickstart --masked_lm BERT_TINY \
-        --learning_rate 5e-4 --out results/text_quickstart.json
+        --learning_rate 5e-4 --out experiments/results/text_quickstart.json
 """
 
 import argparse

@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 import keras_mmel
-from examples import readme_tables
+from experiments import readme_tables
 from tests.text import tiny
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -79,7 +79,7 @@ def test_wheel_holds_the_package_with_its_type_marker():
 
 
 @pytest.mark.parametrize(
-    "folder", ["keras_mmel", "keras_mmel_cli", "examples", "benchmarks"]
+    "folder", ["keras_mmel", "keras_mmel_cli", "examples", "experiments"]
 )
 def test_files_are_short(folder):
     lengths = {
@@ -103,7 +103,9 @@ def test_ci_runs_the_test_command_of_the_readme():
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_named_modules_and_files_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    modules = set(re.findall(r"python -m ((?:examples|benchmarks)\.\w+)", text))
+    modules = set(
+        re.findall(r"python -m ((?:examples|experiments)(?:\.\w+)+)", text)
+    )
     assert modules
     missing = {m for m in modules if importlib.util.find_spec(m) is None}
     assert missing == set()
@@ -116,8 +118,8 @@ def test_named_modules_and_files_exist(name):
 
 
 def test_readme_tables_are_those_of_the_records():
-    expected = readme_tables.updated(README, ROOT / "results")
-    assert README == expected, "run: python -m examples.readme_tables"
+    expected = readme_tables.updated(README, ROOT / "experiments" / "results")
+    assert README == expected, "run: python -m experiments.readme_tables"
 
 
 # Keras 3.15 on NumPy 2 warns of its own variables when it saves them.

@@ -144,9 +144,11 @@ def test_named_tests_modules_and_files_exist(page):
         source = (ROOT / name).read_text(encoding="utf-8")
         if test:
             assert f"def {test}(" in source, f"{name}::{test}"
-    for module in re.findall(r"python -m ((?:examples|benchmarks)\.\w+)", text):
+    for module in re.findall(
+        r"python -m ((?:examples|experiments)(?:\.\w+)+)", text
+    ):
         assert importlib.util.find_spec(module), module
-    for name in re.findall(r"`(examples/[\w/]+\.py)`", text):
+    for name in re.findall(r"`((?:examples|experiments)/[\w/]+\.py)`", text):
         assert (ROOT / name).is_file(), name
 
 
@@ -190,7 +192,7 @@ def test_tables_of_the_report(tmp_path):
     fill = hooks().fill
     note = fill("<!-- table small-table2 -->", "../", tmp_path)
     assert "No record yet" in note
-    assert "examples.reproduce table2 --scale small" in note
+    assert "experiments.reproduce table2 --scale small" in note
     assert "No run" in fill("<!-- tables -->", "", tmp_path)
     folder = tmp_path / "docs" / "tables"
     folder.mkdir(parents=True)

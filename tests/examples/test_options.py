@@ -98,7 +98,11 @@ class TestNames:
     def test_committed_records_have_the_names_of_their_settings(
         self, script, module
     ):
-        paths = list((records.ROOT / "results/small" / script).glob("*-seed*"))
+        paths = list(
+            (records.ROOT / "experiments/results/small" / script).glob(
+                "*-seed*"
+            )
+        )
         assert paths
         for path in paths:
             settings = json.loads(path.read_text())["settings"]

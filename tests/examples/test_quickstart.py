@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from examples import quickstart
-from examples import quickstart_figure
+from experiments import quickstart_figure
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Runs `benchmarks.gpu_cifar` on made images; prints the record.
+"""Runs `experiments.benchmarks.gpu_cifar` on made images; prints the record.
 
 python -m scripts.run_gpu_cifar FOLDER whole|interrupted
 """
@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 
-from benchmarks import gpu_cifar
-from benchmarks import jax_training
+from experiments.benchmarks import gpu_cifar
+from experiments.benchmarks import jax_training
 
 
 def load(folder):

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 import keras_mmel
-from benchmarks import jax_training
+from experiments.benchmarks import jax_training
 
 STEPS, BATCH = 6, 4
 RATES = np.array([0.1, 0.1, 0.05, 0.05, 0.01, 0.01], "float32")

@@ -1,0 +1,277 @@
+"""CIFAR-10 on one GPU, on the JAX backend: MMEL beside its baselines.
+
+    python -m experiments.benchmarks.packed_images packed --data_dir DATA
+    python -m experiments.benchmarks.gpu_cifar packed --method da uniform mmel-h
+
+`MMELModel` and Keras's own step on JAX; TensorFlow need not be there. Methods,
+networks, schedule and scores are those of `examples.cifar`, with the same
+options, and the randomness of the views is JAX's. The same command continues
+what was interrupted, at the last epoch that it saved, and skips what is
+finished. Every run leaves a record under --out, which names the card.
+
+One minute on two CPU cores, to see that it works:
+
+    python -m experiments.benchmarks.gpu_cifar packed --depth 8 --limit 200 \\
+        --epochs 1 --test_limit 200 --batch_size 50 --num_views 3 --method all
+
+What runs took is in their records: --table prints them.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import time
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import jax
+import keras
+import numpy as np
+
+from examples import cifar_data
+from examples import cifar_model
+from examples import cifar_settings
+from examples import cifar_table
+from examples import image_scores
+from examples import records
+from experiments import RESULTS
+from experiments.benchmarks import jax_training
+from experiments.benchmarks import packed_images
+
+# Steps of one program. Every run whose epoch has a multiple of it shares the
+# compiled program with the others of its method.
+CHUNK = 10
+SECONDS_BETWEEN_SAVES = 20
+
+
+def parse_arguments(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.benchmarks.gpu_cifar",
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("images", help="folder that .packed_images wrote")
+    cifar_settings.add_arguments(parser)
+    add("--out", default=f"{RESULTS}/gpu", help="folder of the records")
+    add("--work_dir", default="runs/gpu", help="folder of the checkpoints")
+    add("--commit", help="of the code, for a copy that has no history")
+    add("--time", type=int, metavar="STEPS", help="time steps, train nothing")
+    add("--table", action="store_true", help="print the records, run nothing")
+    # Scores are those of the last epoch.
+    parser.set_defaults(replicas=1, eval_every=1)
+    args = parser.parse_args(argv)
+    args.eval_every = args.epochs
+    cifar_settings.check_arguments(parser, args)
+    return args
+
+
+class Trainings:
+    """One compiled program for all runs that differ in nothing but values."""
+
+    def __init__(self):
+        self._trainings = {}
+        self._scorers = {}
+
+    def start(self, settings: dict) -> tuple:
+        """The program for a run, and the state that it starts from."""
+        keras.utils.set_random_seed(settings["seed"])
+        keras.config.set_dtype_policy(settings["mixed_precision"] or "float32")
+        rate = settings["learning_rate"]
+        model = cifar_model.build_model(settings, 1, learning_rate=rate)
+        if settings["method"] == "mmel-h":
+            model.lambda_p = float(settings["lambda_p"])
+        same = {"da-long": "da"}
+        kind = (
+            same.get(settings["method"], settings["method"]),
+            *(settings[name] for name in ("depth", "num_views", "lambda_t")),
+            settings["mixed_precision"],
+        )
+        if settings["method"] != "mmel-h":
+            kind += (settings["lambda_p"],)
+        if kind not in self._trainings:
+            self._trainings[kind] = jax_training.ScannedTraining(
+                model, settings["num_views"]
+            )
+        training = self._trainings[kind]
+        return training, training.state(model)
+
+    def scores(self, settings, training, state, test_set) -> dict:
+        """Scores of what `state` holds."""
+        training.write_back(state)
+        trained = getattr(training.model, "model", training.model)
+        key = settings["depth"], settings["mixed_precision"]
+        scorer = self._scorers.setdefault(key, trained)
+        # One model to predict with is one program to compile.
+        scorer.set_weights(trained.get_weights())
+        return image_scores.score(scorer, *test_set)
+
+
+def epoch_batches(settings, train_set, epoch, rates):
+    """The chunks of an epoch, which depend on the seed and epoch alone."""
+    images, labels = train_set
+    batch, steps = settings["batch_size"], len(rates)
+    random = np.random.default_rng((settings["seed"], epoch))
+    order = random.permutation(len(labels))[: steps * batch]
+    order = order.reshape(steps, batch)
+    key = jax.random.fold_in(jax.random.key(settings["seed"]), epoch)
+    keys = jax.random.split(key, steps)
+    for start in range(0, steps, CHUNK):
+        chosen = order[start : start + CHUNK]
+        yield (
+            images[chosen],
+            labels[chosen],
+            keys[start : start + CHUNK],
+            rates[start : start + CHUNK],
+        )
+
+
+def learning_rates(settings, steps_per_epoch):
+    """The rate of every step, `(epochs, steps)`."""
+    schedule = cifar_model.schedule(settings, steps_per_epoch)
+    steps = np.arange(settings["epochs"] * steps_per_epoch)
+    rates = np.asarray(jax.vmap(schedule)(steps), "float32")
+    return rates.reshape(settings["epochs"], steps_per_epoch)
+
+
+def train(settings, train_set, trainings, path):
+    """Train by `settings`; return the program, its state and notes."""
+    training, state = trainings.start(settings)
+    notes = {"epoch": 0, "seconds": 0.0, "curves": {}}
+    if path.exists():
+        state, notes = jax_training.load(path, like=state)
+        print(f"  continues after epoch {notes['epoch']}", flush=True)
+    steps = len(train_set[0]) // settings["batch_size"]
+    rates = learning_rates(settings, steps)
+    fresh = state[3]
+    # Before the clock runs.
+    for chunk in epoch_batches(settings, train_set, 0, rates[0]):
+        training.compile(state, *chunk)
+    saved = time.monotonic()
+    for epoch in range(notes["epoch"], settings["epochs"]):
+        start = time.perf_counter()
+        state = (*state[:3], jax.tree.map(np.zeros_like, fresh))
+        for chunk in epoch_batches(settings, train_set, epoch, rates[epoch]):
+            state, logs = training.steps(state, *chunk)
+        for name, value in logs.items():
+            notes["curves"].setdefault(name, []).append(float(value))
+        notes["seconds"] += time.perf_counter() - start
+        notes["epoch"] = epoch + 1
+        if time.monotonic() - saved > SECONDS_BETWEEN_SAVES:
+            saved = time.monotonic()
+            jax_training.save(path, state, notes)
+            loss = notes["curves"]["loss"][-1]
+            print(
+                f"  epoch {epoch + 1}/{settings['epochs']}, loss {loss:.4f}, "
+                f"{notes['seconds']:.0f} s",
+                flush=True,
+            )
+    return training, state, notes
+
+
+def time_steps(settings, train_set, trainings, number):
+    """Print the milliseconds of a step, after those that compile."""
+    training, state = trainings.start(settings)
+    rates = np.full(CHUNK, 1e-3, "float32")
+    chunk = next(iter(epoch_batches(settings, train_set, 0, rates)))
+    begin = time.perf_counter()
+    training.compile(state, *chunk)
+    compiling = time.perf_counter() - begin
+    state, _ = jax.block_until_ready(training.steps(state, *chunk))
+    begin = time.perf_counter()
+    for _ in range(number // CHUNK):
+        state, _ = training.steps(state, *chunk)
+    jax.block_until_ready(state)
+    step = (time.perf_counter() - begin) / (number // CHUNK * CHUNK)
+    print(
+        f"{settings['method']} of {settings['num_views']} views, "
+        f"ResNet-{settings['depth']}, {settings['mixed_precision']}: "
+        f"{1000 * step:.2f} ms a step, compiled in {compiling:.0f} s",
+        flush=True,
+    )
+
+
+def environment(commit):
+    """Of the record, with the card that JAX sees."""
+    found = records.environment()
+    if found["commit"] is None and commit:
+        found["commit"] = commit
+    devices = jax.devices()
+    if devices[0].platform != "cpu":
+        found["accelerators"] = [device.device_kind for device in devices]
+    return {**found, "jax": jax.__version__}
+
+
+def main(argv=None, load=packed_images.load):
+    args = parse_arguments(argv)
+    out, work_dir = pathlib.Path(args.out), pathlib.Path(args.work_dir)
+    if args.table:
+        cifar_table.print_table(out)
+        return
+    train_set, test_set = load(args.images)
+    if args.limit is None and load is packed_images.load:
+        whole = cifar_data.TRAINING_IMAGES
+        if len(train_set[0]) != whole:
+            raise FileNotFoundError(
+                f"Without --limit, `images` must have all {whole} images. "
+                f"Received: a folder with {len(train_set[0])}"
+            )
+    train_set = cifar_data.balanced_subset(*train_set, args.limit)
+    test_set = cifar_data.balanced_subset(*test_set, args.test_limit)
+    words = sys.argv[1:] if argv is None else argv
+    command = records.command_line([__file__, *words])
+    trainings = Trainings()
+    runs = [(m, seed) for seed in args.seeds for m in args.methods]
+    for number, (method, seed) in enumerate(runs, start=1):
+        settings = cifar_settings.run_settings(args, method, seed)
+        settings["backend"] = "jax"
+        name = cifar_settings.run_name(settings)
+        path, checkpoint = out / f"{name}.json", work_dir / f"{name}.npz"
+        print(
+            f"[{number}/{len(runs)}] {method}, seed {seed}, "
+            f"{settings['epochs']} epochs of {len(train_set[0])} images",
+            flush=True,
+        )
+        if path.exists():
+            print("  finished before", flush=True)
+            continue
+        if args.time:
+            time_steps(settings, train_set, trainings, args.time)
+            continue
+        training, state, notes = train(
+            settings, train_set, trainings, checkpoint
+        )
+        scores = trainings.scores(settings, training, state, test_set)
+        batches = len(train_set[0]) // settings["batch_size"]
+        examples = batches * settings["batch_size"] * settings["epochs"]
+        seconds = notes["seconds"]
+        scores["seconds"] = seconds
+        scores["examples_per_second"] = examples / seconds
+        scores["views_per_second"] = examples * settings["num_views"] / seconds
+        records.write_record(
+            path,
+            {
+                "command": command,
+                "method": method,
+                "seed": seed,
+                "settings": settings,
+                "environment": environment(args.commit),
+                "hours": seconds / 3600,
+                "curves": notes["curves"],
+                "scores": scores,
+            },
+        )
+        checkpoint.unlink(missing_ok=True)
+        print(
+            f"  accuracy {scores['accuracy']:.4f}, nll {scores['nll']:.4f}, "
+            f"{seconds:.0f} s, {scores['views_per_second']:.0f} views/s",
+            flush=True,
+        )
+    if not args.time:
+        cifar_table.print_table(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What GLUE's scores are of a model that has learned nothing.
+
+    python -m experiments.glue_constant --tasks cola mrpc stsb rte
+
+For each task the answer that is most common in training (regression: the mean)
+is given to every example of the development set. A table of scores is read
+beside these. The record is one file, experiments/results/glue_constant.json.
+"""
+
+import argparse
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+from examples import glue_data
+from examples import glue_scores
+from examples import records
+from keras_mmel.text.glue import TASKS
+
+PATH = records.ROOT / "experiments" / "results" / "glue_constant.json"
+
+
+def parse_arguments(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.glue_constant",
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--tasks", nargs="+", choices=TASKS, default=["rte"])
+    add("--data_dir", help="TFDS folder that has the data; else download")
+    add("--out", default=str(PATH), help="file of the record")
+    args = parser.parse_args(argv)
+    if pathlib.Path(args.out).is_dir():
+        parser.error(f"--out must be a file. Received: {args.out}")
+    return args
+
+
+def constant_score(task, training_labels, labels):
+    """The scores of one answer to everything.
+
+    Args:
+        task: a `GlueTask`.
+        training_labels: (examples,) what the answer is chosen by.
+        labels: (examples,) what it is measured on.
+
+    Returns:
+        A dict of floats.
+    """
+    training_labels = np.asarray(training_labels)
+    if task.is_regression:
+        answer = [training_labels.mean()]
+    else:
+        counts = np.bincount(training_labels, minlength=task.num_classes)
+        answer = counts == counts.max()
+    outputs = np.tile(np.asarray(answer, "float64"), (len(labels), 1))
+    return glue_scores.score(task, labels, outputs)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    words = sys.argv[1:] if argv is None else argv
+    start = time.perf_counter()
+    scores = {}
+    for name in args.tasks:
+        task = TASKS[name]
+        training, labels = (
+            _labels(glue_data.source(task, split, args.data_dir))
+            for split in (task.train_split, task.eval_splits[0])
+        )
+        scores[name] = constant_score(task, training, labels)
+        found = scores[name][task.metrics[0]]
+        print(f"{name}: {task.metrics[0]} {found:.4f}", flush=True)
+    records.write_record(
+        args.out,
+        {
+            "command": records.command_line([__file__, *words]),
+            "method": "constant",
+            "settings": {"tasks": args.tasks},
+            "environment": records.environment(),
+            "hours": (time.perf_counter() - start) / 3600,
+            "scores": scores,
+        },
+    )
+    print(f"wrote {args.out}")
+
+
+def _labels(source):
+    return [example.label for example in source.read(0, len(source))]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+import statistics
+
+import keras
+import numpy as np
+import pytest
+import scipy.stats
+
+from examples import quickstart
+from examples import records
+from experiments import digits
+from experiments import digits_table
+from experiments import digits_training
+from experiments import digits_views
+
+# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+RECORDS = records.ROOT / "experiments" / "results" / "digits"
+
+
+def settings(method, shift=2):
+    words = ["--methods", method, "--shifts", str(shift), "--epochs", "1"]
+    (found,) = digits.configurations(digits.parse_arguments(words))
+    return found
+
+
+class TestData:
+    def test_training_digits_are_balanced_and_not_tested_on(self):
+        (images, labels), (others, other_labels) = digits_views.load()
+        assert images.shape == (200, 8, 8, 1)
+        assert np.bincount(labels).tolist() == [20] * 10
+        assert len(others) == len(other_labels) == 1597
+        seen = {image.tobytes() for image in images}
+        assert not seen & {image.tobytes() for image in others}
+
+    @pytest.mark.parametrize("down, right", [(2, 0), (-3, 1), (0, -2)])
+    def test_what_a_shift_leaves(self, down, right):
+        images = digits_views.load()[0][0][:5]
+        kept = digits_views.cut_back(images, down, right)
+        for image, found in zip(images[..., 0], kept[..., 0], strict=True):
+            for row in range(8):
+                for column in range(8):
+                    inside = 0 <= row + down < 8 and 0 <= column + right < 8
+                    expected = image[row, column] if inside else 0
+                    assert found[row, column] == expected
+
+    def test_what_is_lost(self):
+        cut, lost = digits_views.what_is_lost(2)
+        assert cut.shape == lost.shape == (200, 5, 5)
+        assert not cut[:, 2, 2].any()
+        # The judge has learned the digits as they are.
+        assert not lost[:, 2, 2].any()
+        assert (np.diff(cut[:, 2, 2:], axis=1) >= 0).all()
+        # More is lost by larger shifts, and where more ink is cut away.
+        assert lost[:, 0, 0].mean() > lost[:, 1, 2].mean()
+        assert cut[lost].mean() > cut[~lost].mean()
+
+    def test_the_groups_are_those_of_training(self):
+        found = settings("uniform") | {"batch_size": 200, "passes": 1}
+        data = digits_training.training_data(found, seed=5)
+        (images, labels), _ = digits_views.load()
+        for epoch in range(2):
+            ((x, y),) = data
+            views, down, right = digits_views.groups_of(2, 6, 5, epoch)
+            # In another order.
+            trained = {v.tobytes() for v in x["views"].numpy()}
+            assert trained == {v.tobytes() for v in views}
+            assert np.abs(down).max() == np.abs(right).max() == 2
+            for of in ((0, 1), (7, 3), (100, 5)):
+                back = np.roll(views[of], (-down[of], -right[of]), (0, 1))
+                kept = digits_views.cut_back(
+                    images[of[0]][None], down[of], right[of]
+                )
+                np.testing.assert_array_equal(back, kept[0])
+
+
+class TestPlain:
+    def test_originals_alone(self):
+        assert settings("plain", 1) == settings("plain", 3)
+        (images, labels), _ = digits_views.load()
+        x, y = next(
+            iter(digits_training.training_data(settings("plain"), seed=0))
+        )
+        assert x.shape == (20, 8, 8, 1)
+        known = {
+            image.tobytes(): label
+            for image, label in zip(images, labels, strict=True)
+        }
+        for image, label in zip(x.numpy(), y.numpy(), strict=True):
+            assert known[image.tobytes()] == label
+
+
+class TestWhole:
+    def test_views_that_lost_ink_are_masked(self):
+        views, down, right = digits_views.groups_of(2, 6, 0, 0)
+        x, _ = digits_training.only_whole({"views": views}, None)
+        (images, _), _ = digits_views.load()
+        cut, _ = digits_views.what_is_lost(2)
+        rows = np.arange(200)[:, None]
+        expected = cut[rows, down + 2, right + 2] <= 0.2 + 1e-6
+        np.testing.assert_array_equal(x["mask"], expected)
+        assert 0.4 < expected.mean() < 0.95
+        assert expected[:, 0].all()
+
+
+class TestFewer:
+    def test_as_many_are_masked_whatever_they_lost(self):
+        views, down, right = digits_views.groups_of(2, 6, 0, 0)
+        whole = digits_training.only_whole({"views": views}, None)[0]["mask"]
+        fewer = digits_training.as_few({"views": views}, None)[0]["mask"]
+        whole, fewer = whole.numpy(), fewer.numpy()
+        np.testing.assert_array_equal(whole.sum(axis=1), fewer.sum(axis=1))
+        assert fewer[:, 0].all()
+        # Of those that are left as many are cut as of all.
+        cut = ~whole[:, 1:]
+        assert cut[fewer[:, 1:]].mean() > 0.5 * cut.mean()
+
+    @pytest.mark.parametrize(
+        "method, mask",
+        [
+            ("hard-whole", digits_training.only_whole),
+            ("uniform-fewer", digits_training.as_few),
+        ],
+    )
+    def test_training_data_are_masked(self, method, mask):
+        found = settings(method) | {"batch_size": 200, "passes": 1}
+        ((x, _),) = digits_training.training_data(found, seed=5)
+        expected, _ = mask({"views": x["views"]}, None)
+        np.testing.assert_array_equal(x["mask"], expected["mask"])
+        assert not x["mask"].numpy().all()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("digits")
+    words = ["--shifts", "3", "--seeds", "2", "--epochs", "1"]
+    words += ["--methods", "uniform", "hard-whole"]
+    words += ["--out", str(folder)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quickstart, "PASSES", 1)
+        threading = digits.tf.config.threading
+        for name in ("intra", "inter"):
+            function = f"set_{name}_op_parallelism_threads"
+            patch.setattr(threading, function, lambda count: None)
+        digits.main(words)
+        patch.setattr(digits_training, "Trainer", None)
+        digits.main(words)
+    found = {r["method"]: r for r in records.read_records(folder)}
+    return found
+
+
+class TestRecords:
+    def test_a_record_for_each_which_is_not_made_again(self, made):
+        assert list(made) == ["hard-whole", "uniform"]
+        for record in made.values():
+            assert [run["seed"] for run in record["runs"]] == [0, 1]
+            for run in record["runs"]:
+                assert 0 < run["scores"]["accuracy"] < 1
+            command = record["command"]
+            assert command.startswith("python -m experiments.digits --shifts 3")
+
+    def test_equal_weights_weigh_what_there_is(self, made):
+        for run in made["uniform"]["runs"]:
+            scores = run["scores"]
+            for name in ("lost", "cut"):
+                share, weight = (
+                    scores[f"{name}_{what}"] for what in ("views", "weight")
+                )
+                assert weight == pytest.approx(share, abs=1e-4)
+                assert 0.05 < share < 0.9
+            assert scores["effective_views"] == pytest.approx(6, abs=1e-4)
+
+    def test_without_cut_views(self, made):
+        for run in made["hard-whole"]["runs"]:
+            assert run["scores"]["cut_views"] == 0
+            assert run["scores"]["cut_weight"] == 0
+            assert 1 < run["scores"]["effective_views"] < 5
+
+    @pytest.mark.slow
+    def test_a_seed_does_not_depend_on_those_before(self, made, monkeypatch):
+        monkeypatch.setattr(quickstart, "PASSES", 1)
+        keras.utils.clear_session()
+        trainer = digits_training.Trainer(made["hard-whole"]["settings"])
+        alone = trainer.run(1)
+        curves = made["hard-whole"]["runs"][1]["curves"]
+        for name, curve in curves.items():
+            np.testing.assert_allclose(
+                alone["curves"][name], curve, rtol=1e-3, err_msg=name
+            )
+
+
+class TestTable:
+    def test_difference_and_welch(self):
+        def record(method, accuracies):
+            scores = dict.fromkeys(
+                ("effective_views", *digits_table._SHARES), 0.25
+            )
+            return {
+                "method": method,
+                "command": "python",
+                "environment": records.environment(),
+                "cpu_seconds": 30.0,
+                "settings": {"shift": 2},
+                "runs": [
+                    {
+                        "seed": seed,
+                        "scores": scores
+                        | {"accuracy": a, "accuracy_shifted": a / 2},
+                    }
+                    for seed, a in enumerate(accuracies)
+                ],
+            }
+
+        one, other = [0.9, 0.92, 0.91], [0.95, 0.93, 0.96]
+        text = digits_table.text_of(
+            [record("hard", one), record("uniform", other)]
+        )
+        uniform, hard = text.splitlines()[6:8]
+        p = scipy.stats.ttest_ind(one, other, equal_var=False).pvalue
+        difference = 100 * (np.mean(one) - np.mean(other))
+        assert uniform.startswith("| 2 | `uniform` | 3 | 94.67 ± 1.53 |  |  |")
+        assert hard.startswith(
+            f"|  | `hard` | 3 | 91.00 ± {100 * statistics.stdev(one):.2f} | "
+            f"{difference:+.2f} | {p:.3f} | 45.50 ± "
+        )
+        assert hard.endswith("| 0.25 | 25.0 | 25.0 | 25.0 | 25.0 |")
+        assert "left out" not in text
+        text = digits_table.text_of(
+            [record("hard-fewer", one), record("hard-whole", other)]
+        )
+        assert (
+            f"| `hard-whole` minus `hard-fewer` | 2 | {-difference:+.2f} | "
+            f"{p:.3f} | {-difference / 2:+.2f} | {p:.3f} |\n"
+        ) in text
+        assert text.count(" minus `") == 1
+
+    def test_figure(self, made, tmp_path):
+        table, figure = tmp_path / "a" / "t.md", tmp_path / "b" / "f.png"
+        digits_table.write(list(made.values()), table, figure)
+        assert table.read_text().count("\n| ") == 4
+        assert figure.stat().st_size > 10_000
+
+    @pytest.mark.skipif(
+        not digits_table.TABLE.exists(), reason="no table is committed"
+    )
+    def test_the_committed_one_is_that_of_the_records(self):
+        expected = digits_table.text_of(records.read_records(RECORDS))
+        text = digits_table.TABLE.read_text(encoding="utf-8")
+        assert text == expected, "run: python -m experiments.digits --docs"

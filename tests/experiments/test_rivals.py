@@ -1,0 +1,108 @@
+import keras
+import numpy as np
+import pytest
+import scipy.spatial
+import scipy.special
+import tensorflow as tf
+
+import keras_mmel
+from experiments import rivals
+
+# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+
+def losses(seed=0):
+    return np.random.default_rng(seed).gamma(2.0, size=(5, 3))
+
+
+class TestTilted:
+    @pytest.mark.parametrize("lambda_p", [0.1, 1.0, 10.0])
+    def test_value_and_gradient_are_those_of_the_batch(self, lambda_p):
+        given = losses()
+        expected = lambda_p * (
+            scipy.special.logsumexp(given / lambda_p) - np.log(given.size)
+        )
+        x = tf.constant(given, "float32")
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            values, weights = rivals.Tilted(lambda_p).value_and_weights(x)
+            mean = tf.reduce_mean(values)
+        np.testing.assert_allclose(values, np.full(5, expected), rtol=1e-5)
+        softmax = scipy.special.softmax(given / lambda_p)
+        np.testing.assert_allclose(tape.gradient(mean, x), softmax, rtol=1e-4)
+        np.testing.assert_allclose(weights, 5 * softmax, rtol=1e-4)
+
+    def test_padding_does_not_count(self):
+        given = losses()
+        mask = np.ones((5, 3), bool)
+        mask[1, 2] = mask[4, 1] = False
+        given[~mask] = np.nan
+        values, weights = rivals.Tilted().value_and_weights(given, mask)
+        real = given[mask]
+        expected = scipy.special.logsumexp(real) - np.log(len(real))
+        np.testing.assert_allclose(values, np.full(5, expected), rtol=1e-5)
+        np.testing.assert_array_equal(weights[~mask], 0)
+
+    def test_negative_lambda(self):
+        with pytest.raises(ValueError, match="lambda_p"):
+            rivals.Tilted(-1.0)
+
+
+class TestJensenShannon:
+    def test_two_views_against_scipy(self):
+        logits = np.random.default_rng(0).normal(size=(4, 2, 3)) * 2
+        p = scipy.special.softmax(logits, axis=-1)
+        distance = scipy.spatial.distance.jensenshannon(
+            p[:, 0], p[:, 1], axis=1
+        )
+        np.testing.assert_allclose(
+            rivals.jensen_shannon(logits), distance**2, rtol=1e-4
+        )
+
+
+class TestConsistency:
+    def test_loss_and_training(self):
+        rng = np.random.default_rng(0)
+        x, y = rng.normal(size=(8, 3, 4)).astype("float32"), np.arange(8) % 3
+        model = keras.Sequential(
+            [
+                keras.Input((4,)),
+                keras.layers.Dense(
+                    3, kernel_regularizer=keras.regularizers.L2(0.1)
+                ),
+            ]
+        )
+        kernel = model.weights[0].numpy()
+        wrapped = rivals.Consistency(model, coefficient=2.0)
+        wrapped.compile(
+            keras.optimizers.SGD(0.0),
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        )
+        logits = x @ kernel
+        log_p = scipy.special.log_softmax(logits, axis=-1)
+        p, mean = np.exp(log_p), np.exp(log_p).mean(axis=1, keepdims=True)
+        divergence = (p * (log_p - np.log(mean))).sum(-1).mean(1)
+        right = -log_p[np.arange(8), 0, y]
+        expected = (right + 2 * divergence).mean() + 0.1 * (kernel**2).sum()
+        history = wrapped.fit({"views": x}, y, batch_size=8, verbose=0)
+        assert history.history["loss"] == [pytest.approx(expected, rel=1e-5)]
+        original = history.history["original_loss"]
+        assert original == [pytest.approx(right.mean(), rel=1e-5)]
+        assert history.history["effective_views"] == [pytest.approx(3)]
+        with pytest.raises(ValueError, match="without teacher, mask"):
+            wrapped.fit({"views": x}, y, sample_weight=np.ones(8), verbose=0)
+
+        wrapped.optimizer.learning_rate = 0.5
+        after = wrapped.fit({"views": x}, y, batch_size=8, epochs=5, verbose=0)
+        assert after.history["loss"][-1] < expected
+        assert not np.allclose(model.weights[0].numpy(), kernel)
+
+    def test_saves(self, tmp_path):
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+        rivals.Consistency(model, coefficient=3.0).save(tmp_path / "m.keras")
+        loaded = keras.models.load_model(tmp_path / "m.keras")
+        assert loaded.coefficient == 3.0
+        assert isinstance(loaded.objective, keras_mmel.objectives.Uniform)
