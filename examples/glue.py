@@ -49,8 +49,7 @@ the very score that it reports, so it is the higher the more epochs there are);
 
 The same command continues what was interrupted and skips what is finished.
 Small models use cores better by themselves: start it once for each task, with
---threads 1, side by side. A record tells what its run took (`cpu_seconds`); it
-is trained by `keras_mmel.text.reading.first_token.FirstTokenClassifier`.
+--threads 1, side by side. A record tells what its run took (`cpu_seconds`).
 """
 
 import argparse
@@ -64,7 +63,7 @@ from examples import glue_settings as naming
 from examples import glue_steps
 from examples import glue_work
 from examples import options
-from keras_mmel.text.glue import TASKS
+from examples.glue_tasks import TASKS
 
 STEPS = ("teacher", "augment", "label", "train", "all", "table")
 BERT_BASE = "hf://google-bert/bert-base-uncased"

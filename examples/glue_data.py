@@ -3,7 +3,7 @@
 import functools
 
 from keras_mmel.text import files
-from keras_mmel.text.reading.stored import load_table
+from keras_mmel.text import load_table
 
 
 @functools.cache

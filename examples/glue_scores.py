@@ -8,7 +8,7 @@ import sklearn.metrics
 
 from examples import options
 from examples import records
-from keras_mmel.text.glue import TASKS
+from examples.glue_tasks import TASKS
 
 
 def score(task, labels, outputs):

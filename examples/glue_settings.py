@@ -3,8 +3,8 @@
 import pathlib
 
 from examples import options
+from examples.glue_tasks import TASKS
 from examples.options import digest
-from keras_mmel.text.glue import TASKS
 
 METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
 LABELS = ("teacher", "original")

@@ -13,8 +13,8 @@ from examples import glue_submission
 from examples import glue_training
 from examples import records
 from keras_mmel import text
+from keras_mmel.text import load_table
 from keras_mmel.text.bert import presets
-from keras_mmel.text.reading.stored import load_table
 
 
 def bound_threads(threads):

@@ -10,10 +10,9 @@ from examples import glue_scores
 from examples import records
 from examples.glue_settings import EPSILON
 from examples.glue_settings import NOT_DECAYED
+from examples.glue_tasks import TASKS
 from examples.progress import Progress
 from keras_mmel import text
-from keras_mmel.text.glue import TASKS
-from keras_mmel.text.reading.first_token import FirstTokenClassifier
 from keras_mmel.text.reading.teacher import Predictor
 
 # An epoch of a small task takes seconds and its file half a second.
@@ -31,7 +30,7 @@ class Student:
         self._preset, self._settings = preset, settings
         self.classifier = self._load(settings["seed"])
         self._seed = settings["seed"]
-        self.model = _wrap(FirstTokenClassifier(self.classifier), settings)
+        self.model = _wrap(self.classifier, settings)
         optimizer = keras.optimizers.AdamW(
             keras.optimizers.schedules.PolynomialDecay(
                 settings["learning_rate"],

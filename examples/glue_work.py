@@ -7,9 +7,9 @@ import numpy as np
 
 from examples import glue_settings as naming
 from examples import speed
+from examples.glue_tasks import TASKS
 from keras_mmel import text
 from keras_mmel.text.bert import presets
-from keras_mmel.text.glue import TASKS
 
 # Training examples, as GLUE counts them.
 TRAINING_EXAMPLES = {

@@ -50,7 +50,7 @@ from examples import text_quickstart_data as data
 from examples import text_quickstart_steps as steps
 from keras_mmel import text
 from keras_mmel.text import files
-from keras_mmel.text.reading.stored import load_table
+from keras_mmel.text import load_table
 
 BERT_BASE = "hf://google-bert/bert-base-uncased"
 # What a run writes, and removes when it starts.

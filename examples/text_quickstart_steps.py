@@ -9,7 +9,6 @@ import tensorflow as tf
 import keras_mmel
 from keras_mmel import text
 from keras_mmel.text import files
-from keras_mmel.text.reading.first_token import FirstTokenClassifier
 from keras_mmel.text.reading.teacher import Predictor
 from keras_mmel.text.reading.teacher import probabilities
 
@@ -34,8 +33,6 @@ def train(args, method, num_classes, table, seed):
     """
     keras.utils.set_random_seed(seed)
     classifier = text.load_text_classifier(args.classifier, num_classes)
-    # The same function and the same weights, faster.
-    model = FirstTokenClassifier(classifier)
     counter = keras_mmel.data.EpochCounter()
     options = {
         "batch_size": args.batch_size,
@@ -45,9 +42,10 @@ def train(args, method, num_classes, table, seed):
         "epoch_counter": counter,
     }
     if method == "baseline":
+        model = classifier
         dataset = text.read_plain(table, **options)
     else:
-        model = keras_mmel.MMELModel(model, OBJECTIVES[method])
+        model = keras_mmel.MMELModel(classifier, OBJECTIVES[method])
         dataset = text.read_augmented(
             table, num_views=args.num_views, **options
         )

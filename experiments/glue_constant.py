@@ -17,7 +17,7 @@ import numpy as np
 from examples import glue_data
 from examples import glue_scores
 from examples import records
-from keras_mmel.text.glue import TASKS
+from examples.glue_tasks import TASKS
 
 PATH = records.ROOT / "experiments" / "results" / "glue_constant.json"
 

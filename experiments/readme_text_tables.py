@@ -4,7 +4,7 @@ import json
 
 from experiments import report
 from experiments.reproduce.cells import Places
-from keras_mmel.text.glue import TASKS
+from examples.glue_tasks import TASKS
 
 _METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
 _SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}

@@ -4,11 +4,22 @@ import argparse
 import re
 
 from keras_mmel import extras
-from keras_mmel.text import glue
 from keras_mmel.text.files import Source
 from keras_mmel.text.files import from_csv
 from keras_mmel.text.files import from_jsonl
 from keras_mmel.text.files import from_tfds
+
+GLUE_COLUMNS = {
+    "glue/cola": ("sentence",),
+    "glue/sst2": ("sentence",),
+    "glue/mrpc": ("sentence1", "sentence2"),
+    "glue/stsb": ("sentence1", "sentence2"),
+    "glue/rte": ("sentence1", "sentence2"),
+    "glue/wnli": ("sentence1", "sentence2"),
+    "glue/qqp": ("question1", "question2"),
+    "glue/mnli": ("premise", "hypothesis"),
+    "glue/qnli": ("question", "sentence"),
+}
 
 
 def open_source(options: argparse.Namespace) -> Source:
@@ -29,14 +40,10 @@ def open_source(options: argparse.Namespace) -> Source:
             "--label_names are for files; TFDS has its own. "
             f"Received: --data {name}"
         )
-    task = glue.TASKS.get(name.removeprefix("glue/"))
     text = options.text
-    if name.startswith("glue/") and task and not text:
-        text = list(task.columns)
-        columns = {
-            "label": options.label or task.label,
-            "id": options.id or task.id,
-        }
+    if name in GLUE_COLUMNS and not text:
+        text = GLUE_COLUMNS[name]
+        columns = {"label": options.label or "label", "id": options.id or "idx"}
     if not text:
         raise ValueError(
             "--text is needed with the name of the text feature, or of both "

@@ -8,7 +8,7 @@ from experiments.reproduce.cells import Cell
 from experiments.reproduce.cells import Places
 from experiments.reproduce.paper import PaperValue
 from experiments.reproduce.paper import read
-from keras_mmel.text.glue import TASKS
+from examples.glue_tasks import TASKS
 
 PAPER_SEEDS = (0, 1, 2, 3, 4)
 SMALL_SEEDS = (0, 1, 2)

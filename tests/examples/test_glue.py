@@ -9,8 +9,8 @@ from examples import glue_steps
 from examples import glue_training
 from examples import glue_work
 from examples import records
+from examples.glue_tasks import TASKS
 from keras_mmel.text import files
-from keras_mmel.text.glue import TASKS
 from tests.examples import glue_fakes
 from tests.text import tiny
 

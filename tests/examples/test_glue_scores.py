@@ -7,8 +7,8 @@ import scipy.stats
 from examples import glue_scores
 from examples import glue_submission
 from examples import glue_training
-from keras_mmel.text.glue import TASKS
-from keras_mmel.text.reading.token_table import TokenTable
+from examples.glue_tasks import TASKS
+from keras_mmel.text import TokenTable
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 200)

@@ -3,7 +3,7 @@ import pytest
 
 from examples import records
 from experiments import glue_constant
-from keras_mmel.text.glue import TASKS
+from examples.glue_tasks import TASKS
 from tests.examples import glue_fakes
 
 

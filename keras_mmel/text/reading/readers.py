@@ -9,11 +9,11 @@ import tensorflow as tf
 from keras_mmel.data import arguments
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.text.bert.tokenizer import Tokenizer
-from keras_mmel.text.reading import stored
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.batches import Batching
 from keras_mmel.text.reading.batches import make_batches
 from keras_mmel.text.reading.token_table import TokenTable
+from keras_mmel.text.reading.token_table import load_table
 
 # Batches among which examples are sorted by length.
 WINDOW = 32
@@ -224,9 +224,7 @@ def read_plain(
 def _table(data, tokenizer, split, max_length):
     if isinstance(data, TokenTable):
         return data
-    return stored.load_table(
-        data, tokenizer, split=split, max_length=max_length
-    )
+    return load_table(data, tokenizer, split=split, max_length=max_length)
 
 
 def _parts(table):

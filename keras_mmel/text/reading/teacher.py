@@ -14,10 +14,9 @@ import tensorflow as tf
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.rewriting import rewrite
-from keras_mmel.text.reading import stored
 from keras_mmel.text.reading.batches import LENGTH_STEP
-from keras_mmel.text.reading.first_token import FirstTokenClassifier
 from keras_mmel.text.reading.token_table import TokenTable
+from keras_mmel.text.reading.token_table import has_ids_of
 from keras_mmel.text.reading.token_table import make_table
 
 # Records labelled at a time: enough for full batches of each length.
@@ -78,7 +77,7 @@ def label_augmented(
             f"Received: {type(teacher).__name__}"
         )
     _check_outputs(teacher, manifest)
-    use_stored = stored.has_ids_of(tokenizer, manifest.made)
+    use_stored = has_ids_of(tokenizer, manifest.made)
     predict = Predictor(teacher, batch_size)
 
     def label(records: Iterator[Record]) -> Iterator[Record]:
@@ -158,7 +157,6 @@ class Predictor:
     """
 
     def __init__(self, classifier: keras.Model, batch_size: int = 64):
-        model = FirstTokenClassifier(classifier)
         self._batch_size = batch_size
 
         @tf.function(reduce_retracing=True)
@@ -168,7 +166,7 @@ class Predictor:
                 "segment_ids": segment_ids,
                 "padding_mask": padding_mask,
             }
-            return tf.cast(model(inputs, training=False), tf.float32)
+            return tf.cast(classifier(inputs, training=False), tf.float32)
 
         shape = tf.TensorSpec((batch_size, None), tf.int32)
         self._logits = logits.get_concrete_function(shape, shape, shape)

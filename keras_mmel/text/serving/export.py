@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text.bert.tokenizer import Tokenizer
-from keras_mmel.text.reading.first_token import FirstTokenClassifier
 from keras_mmel.text.serving import export_checks
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 
@@ -96,8 +95,6 @@ def export_text_classifier(
         )
     if isinstance(model, MMELModel):
         model = model.model
-    if isinstance(model, FirstTokenClassifier):
-        model = model.classifier
     names = export_checks.check_output(model, label_names)
     tokenizer = export_checks.find_tokenizer(model, tokenizer)
     max_length = export_checks.find_max_length(model, max_length)

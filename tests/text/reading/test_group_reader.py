@@ -5,12 +5,12 @@ import pytest
 
 import keras_mmel
 from keras_mmel.text import files
+from keras_mmel.text import load_table
 from keras_mmel.text import read_augmented
 from keras_mmel.text import read_plain
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.reading import view_choice
-from keras_mmel.text.reading.stored import load_table
 from keras_mmel.text.reading.token_table import make_table
 from tests.text import made_records
 from tests.text import tiny

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 import keras_mmel
 from keras_mmel.text import export_text_classifier
 from keras_mmel.text import load_text_classifier
-from keras_mmel.text.reading.first_token import FirstTokenClassifier
 from keras_mmel.text.serving import export
 from tests.scripts.child import run
 from tests.text.tiny import make_checkpoint
@@ -75,7 +74,7 @@ def served(models, tmp_path_factory):
     """What every signature of every exported model gives in a new process."""
     folder = tmp_path_factory.mktemp("exported")
     export_text_classifier(
-        keras_mmel.MMELModel(FirstTokenClassifier(models["classes"])),
+        keras_mmel.MMELModel(models["classes"]),
         folder / "deep" / "classes",
         label_names=NAMES,
     )

@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
+from examples.glue_tasks import TASKS
 from keras_mmel.text import sources
-from keras_mmel.text.glue import TASKS
 from keras_mmel.text.sources import tinybert
 
 # The text columns of the script, and whether it keeps a header.
