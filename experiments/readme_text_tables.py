@@ -2,9 +2,9 @@
 
 import json
 
+from examples.glue_tasks import TASKS
 from experiments import report
 from experiments.reproduce.cells import Places
-from examples.glue_tasks import TASKS
 
 _METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
 _SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}

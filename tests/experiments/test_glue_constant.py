@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from examples import records
-from experiments import glue_constant
 from examples.glue_tasks import TASKS
+from experiments import glue_constant
 from tests.examples import glue_fakes
 
 
