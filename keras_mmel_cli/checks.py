@@ -17,8 +17,6 @@ def check(options: argparse.Namespace) -> None:
         _check_columns(options)
     if options.command in ("label", "inspect"):
         _existing_directory(options.directory)
-    for directory in getattr(options, "directories", ()):
-        _existing_directory(directory)
     if options.command == "augment" and is_table(options.data):
         _existing_file(options.data)
         if not options.text:

@@ -35,7 +35,6 @@ def make_parser() -> argparse.ArgumentParser:
         _label,
         _inspect,
         making.import_views,
-        _merge,
     ):
         add(commands)
     return parser
@@ -112,15 +111,3 @@ def _inspect(commands):
     parser.add_argument(
         "--seed", type=int, default=0, help="of the draw (default: 0)"
     )
-
-
-def _merge(commands):
-    parser = shared.command(
-        commands,
-        "merge",
-        "merge",
-        "join the parts that `augment --shard` wrote",
-        "keras-mmel merge part0 part1 --out merged/reviews",
-    )
-    parser.add_argument("directories", nargs="+", metavar="DIR")
-    shared.out(parser)

@@ -58,7 +58,7 @@ def shard(parser):
         type=values.part,
         metavar="I/N",
         help="write one of N parts, 0/N to N-1/N: processes share --out, or "
-        "each has its own and `merge` joins them",
+        "each has its own, whose files are then copied into one",
     )
 
 

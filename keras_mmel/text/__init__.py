@@ -19,7 +19,6 @@ _PARTS = {
     "load_masked_lm": "bert.masked_lm",
     "load_table": "reading.token_table",
     "load_text_classifier": "bert.classifier",
-    "merge": "files",
     "read_augmented": "reading.readers",
     "read_plain": "reading.readers",
     "write_augmented": "files",

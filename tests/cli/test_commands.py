@@ -1,6 +1,7 @@
 """The commands on small made models: what they write, print and refuse."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -94,7 +95,11 @@ def test_examples_of_the_help_run(folder, capsys):
             + ["--out", f"part{number}"]
         )
     assert "others are for the other parts" in capsys.readouterr().out
-    for command in ("augment", "import", "label", "merge", "inspect"):
+    for path in pathlib.Path("part1").glob("*.tfrecord*"):
+        shutil.copy(path, "part0")
+    run([*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", "part0"])
+    assert "2 of 2 files, 2 of them from before." in capsys.readouterr().out
+    for command in ("augment", "import", "label", "inspect"):
         assert cli.main([command, "--help"]) == 0
         example = capsys.readouterr().out.split("example:\n")[1].split()
         run(example[1:])
@@ -111,7 +116,7 @@ def test_examples_of_the_help_run(folder, capsys):
     assert [label for _, _, label, _ in found] == [0, 1] * 3
     assert all(len({text, *views}) == 5 for _, text, _, views in found)
     # The example of augment leaves the ids to be numbered: "0", "1", ... too.
-    assert texts("merged/reviews") == found
+    assert texts("part0") == found
     for record in read_records("labelled/reviews"):
         for said in (record.teacher, *(v.teacher for v in record.views)):
             assert len(said) == 2 and sum(said) == pytest.approx(1)

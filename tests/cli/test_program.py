@@ -19,7 +19,7 @@ from keras_mmel_cli import label
 from keras_mmel_cli import parser as parsers
 from keras_mmel_cli import program
 
-COMMANDS = ["augment", "label", "inspect", "import", "merge"]
+COMMANDS = ["augment", "label", "inspect", "import"]
 
 
 def help_of(command, capsys):
@@ -151,7 +151,6 @@ IMPORT = ["import", "--out", "o", "views.csv"]
             ["label", "made", "--teacher", "a.txt", "--out", "./made"],
             "--out must be another directory",
         ),
-        (["merge", "made", "b", "--out", "o"], "No such directory: b"),
         (["import", "views.csv"], "--out is needed, or --check"),
         (["import", "made", "--check"], "Is a directory, not a file: made"),
         (["import", "a.xlsx", "--check"], "No such file: a.xlsx"),
@@ -239,10 +238,13 @@ def test_traceback_can_be_asked_for(raising, tmp_path, monkeypatch):
 
 def test_stopping_says_how_to_go_on(raising, capsys, tmp_path):
     raising(KeyboardInterrupt())
-    assert cli.main(["merge", str(tmp_path), "--out", "o"]) == 130
+    assert (
+        cli.main(["label", str(tmp_path), "--teacher", __file__, "--out", "o"])
+        == 130
+    )
     line = capsys.readouterr().err
     assert line == (
-        "keras-mmel merge: stopped. The same command continues where it "
+        "keras-mmel label: stopped. The same command continues where it "
         "stopped.\n"
     )
     assert cli.main(["inspect", str(tmp_path)]) == 130

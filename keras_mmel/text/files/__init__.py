@@ -5,7 +5,6 @@ import importlib
 from keras_mmel.text.files.augmented_writer import write_augmented
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import read_manifest
-from keras_mmel.text.files.merging import merge
 from keras_mmel.text.files.reader import check_shards
 from keras_mmel.text.files.reader import read_records
 from keras_mmel.text.files.reader import shard_paths
@@ -32,7 +31,6 @@ __all__ = [
     "from_csv",
     "from_jsonl",
     "from_tfds",
-    "merge",
     "read_manifest",
     "read_records",
     "rewrite",

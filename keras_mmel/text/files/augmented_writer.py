@@ -35,8 +35,9 @@ def write_augmented(
 
     A run that was stopped at any moment goes on when the same call is made
     again, and ends with the same files, byte for byte. Several processes or
-    machines can share the work: each takes its `shard`, in one directory or
-    in directories that `merge` puts together. Memory does not grow with the
+    machines can share the work: each takes its `shard`, in one directory, or
+    in directories whose files are copied into one; the same call then
+    finishes it. Memory does not grow with the
     data set.
 
     Args:

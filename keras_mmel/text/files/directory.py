@@ -83,7 +83,7 @@ def read_manifest(directory: str | pathlib.Path) -> Manifest:
     """How a directory of augmented examples was made.
 
     Args:
-        directory: written by `write_augmented`, `rewrite` or `merge`.
+        directory: written by `write_augmented` or `rewrite`.
 
     Returns:
         Its manifest.

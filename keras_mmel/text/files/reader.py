@@ -15,7 +15,7 @@ def shard_paths(directory: str | pathlib.Path) -> list[pathlib.Path]:
     """The shard files of a directory, in order.
 
     Args:
-        directory: written by `write_augmented`, `rewrite` or `merge`.
+        directory: written by `write_augmented` or `rewrite`.
 
     Returns:
         Paths of TFRecord files, all of which are there.
@@ -41,7 +41,7 @@ def read_records(directory: str | pathlib.Path) -> Iterator[Record]:
     """The examples of a directory with their views, in order.
 
     Args:
-        directory: written by `write_augmented`, `rewrite` or `merge`.
+        directory: written by `write_augmented` or `rewrite`.
 
     Yields:
         One `Record` an example; one shard is open at a time.
@@ -78,7 +78,7 @@ def check_shards(directory: str | pathlib.Path) -> None:
     """Read all shards of a directory to see whether they are whole.
 
     Args:
-        directory: written by `write_augmented`, `rewrite` or `merge`.
+        directory: written by `write_augmented` or `rewrite`.
 
     Raises:
         FileNotFoundError: if the directory holds no augmented examples.

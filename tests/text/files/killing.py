@@ -55,11 +55,6 @@ def write(directory, shard=None):
     )
 
 
-def merge(directories, out):
-    """Merge directories."""
-    files.merge(directories, out)
-
-
 def rewrite(directory, out):
     """Copy a directory, record by record."""
     files.rewrite(directory, out, lambda r: r, made={}, progress=False)

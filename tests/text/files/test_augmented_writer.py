@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 import weakref
@@ -130,6 +131,17 @@ def test_parts_of_the_work_add_up(tmp_path):
         list(read_records(tmp_path / "parts"))
     assert write(tmp_path / "parts", shard=(0, 2)).missing == ()
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_directories_of_parts_are_copied_together(tmp_path):
+    """The same call then finds everything made, and finishes the directory."""
+    write(tmp_path / "whole")
+    write(tmp_path / "a", shard=(0, 2))
+    write(tmp_path / "b", shard=(1, 2))
+    for path in (tmp_path / "b").glob("*.tfrecord*"):
+        shutil.copy(path, tmp_path / "a")
+    assert write(tmp_path / "a").num_written == 0
+    assert contents(tmp_path / "a") == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(

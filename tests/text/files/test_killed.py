@@ -80,15 +80,12 @@ def ended(tmp_path_factory):
     All in one program: most of its time goes into its imports.
     """
     folder = tmp_path_factory.mktemp("ended")
-    parts = [folder / "part-0", folder / "part-1"]
     copies = [
         [str(folder / name), str(folder / f"half-{name}")]
         for name in ("full", "small")
     ]
     groups = {
         "both": [step("write", folder / "both", [i, 2]) for i in range(2)],
-        "parts": [step("write", p, [i, 2]) for i, p in enumerate(parts)],
-        "merge": [step("merge", parts, folder / "merged")],
         "full": [
             step("write", folder / "full", file_bytes=3000, copy=copies[0])
         ],
@@ -119,13 +116,6 @@ def test_processes_write_into_one_directory(ended):
     assert contents(folder / "both") == whole
 
 
-def test_processes_write_into_directories_that_are_merged(ended):
-    folder, done, whole = ended
-    statuses = [status for status, _ in done["parts"] + done["merge"]]
-    assert statuses == [0, 0, 0]
-    assert contents(folder / "merged") == whole
-
-
 def test_disk_that_holds_no_shard(ended):
     folder, done, whole = ended
     (status, said), (status_then, _) = *done["full"], *done["emptied"]
@@ -152,13 +142,11 @@ def test_write_killed_at_many_lines(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_rewrite_and_merge(tmp_path):
-    parts = [tmp_path / "part-0", tmp_path / "part-1"]
-    run([[step("write", p, [i, 2]) for i, p in enumerate(parts)]])
+def test_killed_rewrite(tmp_path):
+    whole = tmp_path / "written"
+    run([[step("write", whole)]])
     generator = random.Random(1)
     shares = [generator.random() for _ in range(30)]
-    kill_and_go_on(tmp_path / "merged", "merge", [parts], shares)
-    whole = tmp_path / "merged" / "whole"
     kill_and_go_on(tmp_path / "rewritten", "rewrite", [whole], shares)
     rewritten = contents(tmp_path / "rewritten" / "whole")
     assert rewritten == contents(whole)
