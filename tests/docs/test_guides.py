@@ -1,4 +1,4 @@
-"""The scripts of the guides, at toy size, and the pages that show them."""
+"""The code of the guides, page by page, at toy size."""
 
 import pathlib
 import re
@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.docs import blocks
 from tests.text import tiny
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-GUIDES = ROOT / "docs" / "guides"
-SCRIPTS = sorted(path.stem for path in GUIDES.glob("*.py"))
+GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guides"
 PRESET = "hf://google-bert/bert-base-uncased"
 
 # Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
@@ -22,16 +21,16 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Runs a guide in an empty folder, with one epoch for many."""
+    """Runs a guide in an empty folder, with two epochs for many."""
     monkeypatch.chdir(tmp_path)
 
     def run(name, *changes):
-        path = GUIDES / f"{name}.py"
-        code = path.read_text(encoding="utf-8")
-        for old, new in ((r"epochs=\d\d", "epochs=2"), *changes):
+        path = GUIDES / f"{name}.md"
+        code = "\n".join(blocks.code(path.read_text("utf-8"), "python"))
+        code = re.sub(r"epochs=\d\d", "epochs=2", code)
+        for old, new in changes:
             code, count = re.subn(old, new, code)
-            if old != r"epochs=\d\d":
-                assert count, f"{path}: {old}"
+            assert count, f"{path}: {old}"
         names = {"__name__": name}
         exec(compile(code, path, "exec"), names)
         return names
@@ -110,8 +109,7 @@ def test_choosing(run, capsys):
         (r"in settings\.items\(\)", 'in [("hardest", settings["hardest"])]'),
         (r"epochs=2", "epochs=1"),
     )
-    views = views_by_setting(capsys)
-    assert 1 <= views["hardest"] < 1.5
+    assert 1 <= views_by_setting(capsys)["hardest"] < 1.5
 
 
 @pytest.mark.slow
@@ -125,24 +123,8 @@ def test_choosing_with_all_settings(run, capsys):
     assert views["lambda_p 1"] > views["lambda_p 0.3"] > views["hardest"] >= 1
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_pages_show_the_whole_script(name):
-    """Nothing of a script but its own head is left out of its page."""
-    script = (GUIDES / f"{name}.py").read_text(encoding="utf-8")
-    page = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
-    sections = re.findall(r"--8<-- \[start:(\w+)\]", script)
-    assert re.findall(rf'--8<-- "docs/guides/{name}.py:(\w+)"', page) == (
-        sections
+def test_every_guide_runs_here():
+    tested = set(
+        re.findall(r'run\(\s*"(\w+)"', pathlib.Path(__file__).read_text())
     )
-    outside = re.sub(
-        r"# --8<-- \[start:(\w+)\]\n.*?# --8<-- \[end:\1\]\n",
-        "",
-        script,
-        flags=re.S,
-    )
-    assert re.fullmatch(r'""".*?"""\s*', outside, re.S), outside
-
-
-def test_every_guide_has_a_script():
-    assert SCRIPTS == sorted(path.stem for path in GUIDES.glob("*.md"))
-    assert len(SCRIPTS) == 7
+    assert tested == {path.stem for path in GUIDES.glob("*.md")}
