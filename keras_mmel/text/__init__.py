@@ -1,9 +1,26 @@
 """Text: masked-LM augmentation, its files, teacher labels and training."""
 
 import importlib
+from typing import TYPE_CHECKING
 
 # Makes saved text models loadable; cheap, without keras-hub.
 from keras_mmel.text.bert import registration  # noqa: F401
+
+if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
+    from keras_mmel.text.augmentation.augmented import Augmented
+    from keras_mmel.text.augmentation.augmenter import MaskedLMAugmenter
+    from keras_mmel.text.bert.classifier import BertTextClassifier
+    from keras_mmel.text.bert.classifier import load_text_classifier
+    from keras_mmel.text.bert.masked_lm import BertMaskedLM
+    from keras_mmel.text.bert.masked_lm import load_masked_lm
+    from keras_mmel.text.bert.tokenizer import Tokenizer
+    from keras_mmel.text.files import write_augmented
+    from keras_mmel.text.reading.readers import read_augmented
+    from keras_mmel.text.reading.readers import read_plain
+    from keras_mmel.text.reading.teacher import label_augmented
+    from keras_mmel.text.reading.token_table import TokenTable
+    from keras_mmel.text.reading.token_table import load_table
+    from keras_mmel.text.serving.export import export_text_classifier
 
 # Loaded on first use: each part needs only its own optional libraries, and
 # `import keras_mmel.text` alone must not load keras-hub.
@@ -24,7 +41,22 @@ _PARTS = {
     "write_augmented": "files",
 }
 
-__all__ = sorted(_PARTS)
+__all__ = [
+    "Augmented",
+    "BertMaskedLM",
+    "BertTextClassifier",
+    "MaskedLMAugmenter",
+    "TokenTable",
+    "Tokenizer",
+    "export_text_classifier",
+    "label_augmented",
+    "load_masked_lm",
+    "load_table",
+    "load_text_classifier",
+    "read_augmented",
+    "read_plain",
+    "write_augmented",
+]
 
 
 def __getattr__(name):
