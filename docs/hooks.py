@@ -110,7 +110,7 @@ def _list_of_tables(_, up, root):
 def _help(command, up, root):
     # The parser needs nothing but the standard library.
     with _importing_from(root):
-        from keras_mmel_cli.parser import make_parser
+        from keras_mmel_cli.program import make_parser
     (commands,) = (
         action.choices
         for action in make_parser()._actions

@@ -1,44 +1,182 @@
-"""`keras-mmel augment`: write augmented samples of a data set."""
+"""Write augmented samples of a data set, made by a masked LM.
+
+example:
+  keras-mmel augment --masked_lm bert_tiny_mlm --data reviews.csv \\
+    --text text --label label --out augmented/reviews
+"""
 
 import argparse
+import functools
+import pathlib
+import re
 
-from keras_mmel.text import MaskedLMAugmenter
-from keras_mmel.text import load_masked_lm
-from keras_mmel.text import write_augmented
-from keras_mmel.text.files import First
-from keras_mmel_cli import data_sets
-from keras_mmel_cli.written import tell
+from keras_mmel_cli import shared
 
-# The options that are arguments of `MaskedLMAugmenter`, with its defaults.
-SETTINGS = (
-    "num_augmented",
-    "mask_ratio",
-    "search",
-    "unit",
-    "seed",
-    "pairs",
-    "max_length",
-    "num_beams",
-    "slots",
-    "jit_compile",
-)
+# The texts of the GLUE tasks in TFDS; their labels are "label", ids "idx".
+GLUE_TEXTS = {
+    "glue/cola": ["sentence"],
+    "glue/sst2": ["sentence"],
+    "glue/mrpc": ["sentence1", "sentence2"],
+    "glue/stsb": ["sentence1", "sentence2"],
+    "glue/rte": ["sentence1", "sentence2"],
+    "glue/wnli": ["sentence1", "sentence2"],
+    "glue/qqp": ["question1", "question2"],
+    "glue/mnli": ["premise", "hypothesis"],
+    "glue/qnli": ["question", "sentence"],
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `augment`."""
+    add = parser.add_argument
+    add(
+        "--masked_lm",
+        required=True,
+        metavar="PRESET",
+        help="hf://owner/name, kaggle://..., a keras-hub name, or a directory",
+    )
+    add(
+        "--data",
+        required=True,
+        metavar="NAME|FILE",
+        help="a TFDS name such as glue/rte, or a .csv, .tsv or .jsonl file",
+    )
+    shared.add_columns(parser)
+    add(
+        "--split",
+        default="train",
+        help="split to read and to write (default: train)",
+    )
+    add("--data_dir", help="where TFDS keeps its data sets")
+    number = {"type": shared.positive, "metavar": "N"}
+    add("--limit", help="only the first N examples", **number)
+    # Arguments of `MaskedLMAugmenter`.
+    setting = functools.partial(parser.add_argument, action=shared.Setting)
+    setting(
+        "--num_augmented",
+        help="samples of each example (default: 4)",
+        **number,
+    )
+    setting(
+        "--mask_ratio",
+        type=shared.share,
+        metavar="SHARE",
+        help="share of the tokens to replace, 0 to 1 (default: 0.4)",
+    )
+    setting(
+        "--search",
+        choices=("greedy", "beam"),
+        help="how the masks are filled (default: greedy)",
+    )
+    setting(
+        "--unit",
+        choices=("token", "word"),
+        help="what is replaced: tokens, or whole words of one piece "
+        "(default: token)",
+    )
+    setting(
+        "--pairs",
+        choices=("separate", "concatenated"),
+        help="whether a sentence sees the other of its pair "
+        "(default: separate)",
+    )
+    setting(
+        "--max_length",
+        help="tokens of a text or a pair (default: what the model takes)",
+        **number,
+    )
+    setting(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of the choice of the masks (default: 0)",
+    )
+    setting(
+        "--num_beams",
+        help="fillings that beam search keeps (default: one more than samples)",
+        **number,
+    )
+    setting(
+        "--slots",
+        help="rows of one call of the masked LM (default: 64)",
+        **number,
+    )
+    shared.add_num_shards(parser)
+    shared.add_shard(parser)
+    add("--out", required=True, metavar="DIR", help="where to write")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise `ValueError` or `OSError` for what is wrong at first sight."""
+    name, path = options.data, pathlib.Path(options.data)
+    if shared.is_table(name):
+        shared.check_exists(name)
+    elif path.is_file() or path.suffix[1:2].isalpha() and not path.is_dir():
+        raise ValueError(
+            "--data must be a .csv, .tsv or .jsonl file, or the name of a "
+            f"TFDS data set. Received: --data {name}"
+        )
+    elif options.label_names:
+        raise ValueError(
+            "--label_names are for files; TFDS has its own. "
+            f"Received: --data {name}"
+        )
+    if not options.text and name not in GLUE_TEXTS:
+        raise ValueError(
+            "--text is needed with the name of the text column, or of both "
+            f"of a pair. Received: --data {name}"
+        )
 
 
 def run(options: argparse.Namespace) -> None:
     """Augment what the options name, and write it."""
+    with shared.quiet():
+        from keras_mmel.text import MaskedLMAugmenter
+        from keras_mmel.text import load_masked_lm
+        from keras_mmel.text import write_augmented
+        from keras_mmel.text.files import First
+
     # The data first: it is read in a moment, the masked LM may be large.
-    source = data_sets.open_source(options)
+    source = _open_source(options)
     if options.limit:
         source = First(source, options.limit)
-    given = {k: v for k, v in vars(options).items() if k in SETTINGS}
-    augmenter = MaskedLMAugmenter(load_masked_lm(options.masked_lm), **given)
+    masked_lm = load_masked_lm(options.masked_lm)
+    augmenter = MaskedLMAugmenter(masked_lm, **options.settings)
     written = write_augmented(
         options.out,
         source,
         augmenter,
         num_shards=options.num_shards,
         shard=options.shard,
-        split=data_sets.split_name(options.split),
+        # The split that a slice such as `train[:10%]` is of.
+        split=re.match(r"\w*", options.split)[0] or options.split,
         progress=True,
     )
-    tell(options.out, written)
+    shared.tell(options.out, written)
+
+
+def _open_source(options):
+    from keras_mmel import extras
+    from keras_mmel.text import files
+
+    name, text = options.data, options.text
+    columns = {"label": options.label, "id": options.id}
+    if name.lower().endswith(".jsonl"):
+        columns["label_names"] = options.label_names
+        return files.from_jsonl(name, text, **columns)
+    if shared.is_table(name):
+        columns["label_names"] = options.label_names
+        return files.from_csv(name, text, quoting=options.quoting, **columns)
+    if not text:
+        text = GLUE_TEXTS[name]
+        columns = {"label": options.label or "label", "id": options.id or "idx"}
+    tfds = extras.need("tensorflow_datasets", "datasets")
+    try:
+        return files.from_tfds(
+            name, options.split, text, data_dir=options.data_dir, **columns
+        )
+    except tfds.core.DatasetNotFoundError:  # its message lists all there are
+        raise ValueError(
+            "--data must be a .csv, .tsv or .jsonl file, or the name of a "
+            f"TFDS data set. Received: --data {name}"
+        ) from None

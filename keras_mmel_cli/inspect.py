@@ -1,4 +1,8 @@
-"""`keras-mmel inspect`: show what augmented files hold."""
+"""Show augmented files: examples, lengths, distinctness, teacher.
+
+example:
+  keras-mmel inspect augmented/reviews --html reviews.html
+"""
 
 import argparse
 import os
@@ -6,15 +10,45 @@ import pathlib
 import shutil
 import sys
 
-from keras_mmel.text.files import read_manifest
-from keras_mmel.text.files import read_records
-from keras_mmel.text.inspection import inspect_records
-from keras_mmel.text.inspection import to_html
-from keras_mmel.text.inspection import to_terminal
+from keras_mmel_cli import shared
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `inspect`."""
+    add = parser.add_argument
+    add("directory", help="what a command here wrote")
+    add("--html", metavar="FILE", help="also write a page of its own")
+    add(
+        "--examples",
+        type=int,
+        default=5,
+        metavar="N",
+        help="examples to show, drawn at random (default: 5)",
+    )
+    add(
+        "--id",
+        nargs="+",
+        default=(),
+        metavar="ID",
+        help="show the examples of these ids instead",
+    )
+    add("--seed", type=int, default=0, help="of the draw (default: 0)")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise `OSError` where there is no such directory."""
+    shared.check_exists(options.directory, "directory")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print a report of the files that the options name."""
+    with shared.quiet():
+        from keras_mmel.text.files import read_manifest
+        from keras_mmel.text.files import read_records
+        from keras_mmel.text.inspection import inspect_records
+        from keras_mmel.text.inspection import to_html
+        from keras_mmel.text.inspection import to_terminal
+
     names = read_manifest(options.directory).label_names
     report = inspect_records(
         read_records(options.directory),
@@ -22,6 +56,12 @@ def run(options: argparse.Namespace) -> None:
         example_ids=options.id,
         seed=options.seed,
     )
+    if report.missing_ids:
+        raise ValueError(
+            "--id must name examples of the files. Received: "
+            f"{', '.join(report.missing_ids)}, of which {options.directory} "
+            "has none"
+        )
     title = str(options.directory)
     if options.html:
         page = to_html(report, title, label_names=names)
@@ -33,12 +73,8 @@ def run(options: argparse.Namespace) -> None:
         color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
         width=shutil.get_terminal_size().columns,
     )
-    write(text)
-    if options.html:
-        print(f"Page: {options.html}")
-
-
-def write(text: str) -> None:
-    """Print text that the terminal's encoding may not have."""
+    # Texts may have characters that the terminal's encoding has not.
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    if options.html:
+        print(f"Page: {options.html}")

@@ -1,35 +1,79 @@
-"""`keras-mmel label`: add a teacher's predictions to augmented files."""
+"""Add a teacher's predictions to augmented files.
+
+example:
+  keras-mmel label augmented/reviews --teacher teacher.keras \\
+    --out labelled/reviews
+"""
 
 import argparse
+import pathlib
 
-import keras
+from keras_mmel_cli import shared
 
-from keras_mmel.text import BertTextClassifier
-from keras_mmel.text import label_augmented
-from keras_mmel.text.files import read_manifest
-from keras_mmel_cli.written import tell
 
-# The options that are arguments of `label_augmented`, with its defaults.
-SETTINGS = ("batch_size", "max_length", "shard")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `label`."""
+    add = parser.add_argument
+    add("directory", help="what `augment` or `import` wrote")
+    add(
+        "--teacher",
+        required=True,
+        metavar="FILE",
+        help="a fine-tuned text classifier, saved by model.save",
+    )
+    # Arguments of `label_augmented`.
+    number = {"type": shared.positive, "metavar": "N"}
+    add(
+        "--batch_size",
+        action=shared.Setting,
+        help="texts of one call of the teacher (default: 64)",
+        **number,
+    )
+    add(
+        "--max_length",
+        action=shared.Setting,
+        help="tokens of a text or a pair that the teacher sees (default: 128)",
+        **number,
+    )
+    shared.add_shard(parser)
+    add("--out", required=True, metavar="DIR", help="where to write")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise `ValueError` or `OSError` for what is wrong at first sight."""
+    shared.check_exists(options.directory, "directory")
+    shared.check_exists(options.teacher)
+    read, written = map(pathlib.Path, (options.directory, options.out))
+    if read.resolve() == written.resolve():
+        raise ValueError(
+            "--out must be another directory than the one that is read. "
+            f"Received: {options.out} for both"
+        )
 
 
 def run(options: argparse.Namespace) -> None:
     """Label the files that the options name with their teacher."""
+    with shared.quiet():
+        import keras
+
+        from keras_mmel.text import BertTextClassifier
+        from keras_mmel.text import label_augmented
+        from keras_mmel.text.files import read_manifest
+
     read_manifest(options.directory)  # fails sooner than the teacher loads
-    given = {k: v for k, v in vars(options).items() if k in SETTINGS}
-    written = label_augmented(
-        options.directory, load_teacher(options.teacher), options.out, **given
-    )
-    tell(options.out, written)
-
-
-def load_teacher(path: str) -> BertTextClassifier:
-    """The text classifier in a file of `model.save`."""
-    teacher = keras.saving.load_model(path, compile=False)
+    teacher = keras.saving.load_model(options.teacher, compile=False)
     if not isinstance(teacher, BertTextClassifier):
         raise ValueError(
             "--teacher must be a text classifier, made by "
             "load_text_classifier and saved by model.save. "
-            f"Received: {path}, which holds a {type(teacher).__name__}"
+            f"Received: {options.teacher}, which holds a "
+            f"{type(teacher).__name__}"
         )
-    return teacher
+    written = label_augmented(
+        options.directory,
+        teacher,
+        options.out,
+        shard=options.shard,
+        **options.settings,
+    )
+    shared.tell(options.out, written)

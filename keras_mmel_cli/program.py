@@ -1,25 +1,36 @@
 """Run one command; turn every foreseeable failure into one line."""
 
-import contextlib
-import importlib
+import argparse
+import importlib.metadata
 import os
 import signal
 import sys
-import tempfile
 
-from keras_mmel_cli import checks
-from keras_mmel_cli import parser as parsers
+from keras_mmel_cli import augment
+from keras_mmel_cli import import_views
+from keras_mmel_cli import inspect
+from keras_mmel_cli import label
 
-FAILED = 2
-INTERRUPTED = 128 + signal.SIGINT
+# A module for each: its docstring heads its help, `add_options(parser)` has its
+# options, `check(options)` sees mistakes before Keras is loaded, and
+# `run(options)` does the work.
+COMMANDS = {
+    "augment": augment,
+    "label": label,
+    "inspect": inspect,
+    "import": import_views,
+}
+
+# What wrong input raises; anything else is a fault of ours and may be loud.
+_FORESEEN = (ValueError, OSError, ImportError)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run `keras-mmel` and return its exit code.
 
     Args:
-        argv: the arguments after the name of the command; those of the process
-            where `None`.
+        argv: The arguments after the name of the command; those of the process
+            where it is `None`.
 
     Returns:
         0 where the command did its work; 2 where an argument or a file is
@@ -28,53 +39,88 @@ def main(argv: list[str] | None = None) -> int:
     Example:
 
     ```python
-    from keras_mmel.cli import main
+    from keras_mmel_cli import main
 
     main(["inspect", "augmented/rte", "--html", "rte.html"])
     ```
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    parser = parsers.make_parser()
     try:
-        options = parser.parse_args(arguments)
+        options = make_parser().parse_args(argv)
     except SystemExit as ended:
         return ended.code or 0
-    debug = bool(os.environ.get("KERAS_MMEL_TRACEBACK"))
+    command = COMMANDS[options.command]
     try:
-        checks.check(options)
-        with _quiet():
-            command = importlib.import_module(
-                f"keras_mmel_cli.{options.module}"
-            )
-            if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
-                sys.modules["tensorflow"].config.list_physical_devices()
+        command.check(options)
         command.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        _say(f"keras-mmel {options.command}: stopped. {options.after_stop}")
-        return INTERRUPTED
+        line = f"keras-mmel {options.command}: stopped."
+        if "out" in options:
+            line += " The same command continues where it stopped."
+        _say(line)
+        return 128 + signal.SIGINT
     except BrokenPipeError:  # `keras-mmel inspect ... | head`
         # Python flushes standard output once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except _FORESEEN as error:
-        if debug:
+        if os.environ.get("KERAS_MMEL_TRACEBACK"):
             raise
-        _say(f"keras-mmel {options.command}: error: {one_line(error)}")
-        return FAILED
+        _say(f"keras-mmel {options.command}: error: {_one_line(error)}")
+        return 2
     return 0
 
 
-# What wrong input raises; anything else is a fault of ours and may be loud.
-_FORESEEN = (
-    ValueError,
-    OSError,
-    ImportError,
-    UnicodeError,
-)
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of `keras-mmel`, with a subparser for each command."""
+    parser = _Parser(
+        prog="keras-mmel",
+        description="Augment text offline with a masked language model, label "
+        "it with a teacher, and look at it.",
+        epilog="keras-mmel COMMAND --help has the options and an example of "
+        "each command.",
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND"
+    )
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=module.__doc__.splitlines()[0],
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.set_defaults(settings={})
+        module.add_options(command)
+    return parser
 
 
-def one_line(error: BaseException) -> str:
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, not after the whole usage."""
+
+    def error(self, message):
+        self.exit(
+            2, f"{self.prog}: error: {message}. See {self.prog} --help.\n"
+        )
+
+    def parse_known_args(self, args=None, namespace=None):
+        # Here and not in `parse_args`, which the parser of a command never
+        # enters: the error then names the help of that command.
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+def _version():
+    try:
+        return importlib.metadata.version("keras-mmel")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _one_line(error):
     """The message of an error in one line, without control characters."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.strerror}: {error.filename}"
@@ -84,33 +130,6 @@ def one_line(error: BaseException) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-@contextlib.contextmanager
-def _quiet():
-    """Keep back what is written to standard error, unless something fails.
-
-    TensorFlow notes on its start how it was built and that there is no GPU,
-    from C++ and whatever its log level. Who sets that level sees it all.
-    """
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
-        yield
-        return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        except Exception:
-            file.seek(0)
-            os.write(kept, file.read())
-            raise
-        finally:
-            sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
-
-
-def _say(line: str) -> None:
+def _say(line):
     # A progress bar may stand in the last line.
     print(f"\r{line}" if sys.stderr.isatty() else line, file=sys.stderr)

@@ -1,40 +1,76 @@
-"""What the parsers of several commands share."""
+"""What several commands share: values, options, checks, start and last line.
+
+Nothing here imports Keras, which takes seconds: `--help` and a mistyped option
+should not wait for it.
+"""
 
 import argparse
+import contextlib
+import os
+import pathlib
+import re
+import sys
+import tempfile
 
-from keras_mmel_cli import values
 
-CONTINUE = "The same command continues where it stopped."
+def positive(text: str) -> int:
+    """Read the value of an option: a whole number from 1 on."""
+    if not re.fullmatch("0*[1-9][0-9]*", text):
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number, at least 1. Received: {text!r}"
+        )
+    return int(text)
 
 
-def command(commands, name, module, help, example, after_stop=CONTINUE):
-    parser = commands.add_parser(
-        name,
-        help=help,
-        description=f"{help[0].upper()}{help[1:]}.",
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def share(text: str) -> float:
+    """Read the value of an option: a number from 0 to 1."""
+    with contextlib.suppress(ValueError):
+        if 0 <= float(text) <= 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(
+        f"must be a number from 0 to 1. Received: {text!r}"
     )
-    parser.set_defaults(module=module, after_stop=after_stop)
-    return parser
 
 
-def data(parser):
-    parser.add_argument(
+def part(text: str) -> tuple[int, int]:
+    """Read the value of an option: I/N, the part I of N."""
+    found = re.fullmatch("([0-9]+)/([0-9]+)", text)
+    if not found or int(found[1]) >= int(found[2]):
+        raise argparse.ArgumentTypeError(
+            f"must be I/N with I from 0 to N-1. Received: {text!r}"
+        )
+    return int(found[1]), int(found[2])
+
+
+class Setting(argparse.Action):
+    """An option that is an argument of the function behind the command.
+
+    What the user gives is gathered in `options.settings`; what is left out has
+    the default of that function, so that no default stands in two places.
+    """
+
+    def __call__(self, parser, namespace, value, option_string=None):
+        namespace.settings = namespace.settings | {self.dest: value}
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what the columns of a data set are."""
+    add = parser.add_argument
+    add(
         "--text",
         nargs="+",
         metavar="COL",
         help="the column of the text, or both columns of a pair",
     )
-    parser.add_argument("--label", metavar="COL", help="the label's column")
-    parser.add_argument("--id", metavar="COL", help="the ids' column")
-    parser.add_argument(
+    add("--label", metavar="COL", help="the label's column")
+    add("--id", metavar="COL", help="the ids' column")
+    add(
         "--label_names",
         nargs="+",
         metavar="NAME",
         help="what the labels 0, 1, ... are called in the file",
     )
-    parser.add_argument(
+    add(
         "--quoting",
         choices=("csv", "none"),
         default="csv",
@@ -42,27 +78,82 @@ def data(parser):
     )
 
 
-def shards(parser):
+def add_num_shards(parser: argparse.ArgumentParser) -> None:
+    """Add `--num_shards`, how many files are written."""
     parser.add_argument(
         "--num_shards",
-        type=values.positive,
+        type=positive,
         metavar="N",
         help="files to write (default: one for 512 examples); a run that is "
         "stopped loses the files it has not finished",
     )
 
 
-def shard(parser):
+def add_shard(parser: argparse.ArgumentParser) -> None:
+    """Add `--shard`, which part of the files is written."""
     parser.add_argument(
         "--shard",
-        type=values.part,
+        type=part,
         metavar="I/N",
         help="write one of N parts, 0/N to N-1/N: processes share --out, or "
         "each has its own, whose files are then copied into one",
     )
 
 
-def out(parser, required=True):
-    parser.add_argument(
-        "--out", required=required, metavar="DIR", help="where to write"
-    )
+def is_table(name: str) -> bool:
+    """Whether a name is that of a file with a row or a line an example."""
+    return name.lower().endswith((".csv", ".tsv", ".jsonl"))
+
+
+def check_exists(name: str, kind: str = "file") -> None:
+    """Raise `OSError` where there is no such "file" or "directory"."""
+    path = pathlib.Path(name)
+    if not path.exists():
+        raise FileNotFoundError(2, f"No such {kind}", name)
+    if path.is_dir() != (kind == "directory"):
+        raise NotADirectoryError(20, f"Not a {kind}", name)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Keep back what imports write to standard error, unless they fail.
+
+    TensorFlow notes on its start how it was built and that there is no GPU,
+    from C++ and whatever its log level. Who sets that level sees it all.
+    """
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+            if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
+                sys.modules["tensorflow"].config.list_physical_devices()
+        except Exception:
+            file.seek(0)
+            os.write(kept, file.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def tell(out: str, written) -> None:
+    """Print how much of a directory is there.
+
+    Args:
+        out: The directory.
+        written: The `keras_mmel.text.files.Written` of what was written there.
+    """
+    there = written.num_shards - len(written.missing)
+    line = f"{out}: {there} of {written.num_shards} files"
+    if written.num_written < there:
+        line += f", {there - written.num_written} of them from before"
+    print(f"{line}.")
+    if written.missing:
+        print("The others are for the other parts (--shard) to write.")

@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from keras_mmel import cli
 from keras_mmel.text import Tokenizer
 from keras_mmel.text import load_text_classifier
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.files import shard_paths
+from keras_mmel_cli import main
 from tests.text import tiny
 
 # Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
@@ -68,12 +68,12 @@ COLUMNS = ["--text", "text", "--label", "label", "--id", "id"]
 
 
 def run(argv):
-    assert cli.main([str(word) for word in argv]) == 0
+    assert main([str(word) for word in argv]) == 0
 
 
 def fails(argv, capsys):
     """The last line of a command that fails; nothing else is an error."""
-    assert cli.main([str(word) for word in argv]) == 2
+    assert main([str(word) for word in argv]) == 2
     *before, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f"keras-mmel {argv[0]}: error: ")
     assert not [word for word in before if "error" in word.lower()]
@@ -100,8 +100,10 @@ def test_examples_of_the_help_run(folder, capsys):
     run([*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", "part0"])
     assert "2 of 2 files, 2 of them from before." in capsys.readouterr().out
     for command in ("augment", "import", "label", "inspect"):
-        assert cli.main([command, "--help"]) == 0
-        example = capsys.readouterr().out.split("example:\n")[1].split()
+        assert main([command, "--help"]) == 0
+        example = capsys.readouterr().out.split("example:\n")[1]
+        example = example.split("\n\n")[0].replace("\\\n", "").split()
+        assert example[:2] == ["keras-mmel", command]
         run(example[1:])
         out = capsys.readouterr().out
         if command != "inspect":
@@ -262,7 +264,7 @@ def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     line = fails([*AUGMENT, *COLUMNS, *out, "--num_augmented", 999], capsys)
     assert "`num_augmented` must be at most" in line
     line = fails([*AUGMENT[:-1], "no_such_data", *COLUMNS, *out], capsys)
-    assert "TFDS has no data set of this name" in line
+    assert "the name of a TFDS data set. Received: --data no_such" in line
     argv = ["augment", "--masked_lm", tmp_path / "x", "--data", "reviews.csv"]
     assert "Received: preset=" in fails([*argv, *COLUMNS, *out], capsys)
     tiny.make_checkpoint(tmp_path / "x", head=False)
@@ -281,6 +283,8 @@ def test_wrong_directories_are_one_line(folder, tmp_path, capsys):
         capsys,
     )
     assert "made.augmenter.seed (0 there, 1 now)" in line
+    line = fails(["inspect", out, "--id", "0", "x", "y"], capsys)
+    assert "--id must name examples of the files. Received: x, y" in line
     line = fails(["inspect", folder], capsys)
     assert "holds" in line or "hold augmented examples" in line
     teacher = ["--teacher", folder / "reviews.csv", "--out", tmp_path / "l"]
