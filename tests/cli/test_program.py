@@ -74,7 +74,11 @@ def test_help_lists_the_commands(capsys):
 @pytest.mark.parametrize(
     ("command", "function", "given"),
     [
-        ("augment", MaskedLMAugmenter, {"masked_lm", "tokenizer", "jit_compile"}),
+        (
+            "augment",
+            MaskedLMAugmenter,
+            {"masked_lm", "tokenizer", "jit_compile"},
+        ),
         (
             "label",
             label_augmented,
