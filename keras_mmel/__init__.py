@@ -5,6 +5,7 @@ import importlib
 from keras_mmel import callbacks
 from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
+from keras_mmel.scores import evaluate_views
 from keras_mmel.version import __version__
 
 # Loaded on first use: `data` needs TensorFlow, and the core must import on a
@@ -15,6 +16,8 @@ __all__ = [
     "MMELModel",
     "__version__",
     "callbacks",
+    "compare",
+    "evaluate_views",
     "objectives",
     *_LAZY_MODULES,
 ]
@@ -23,4 +26,6 @@ __all__ = [
 def __getattr__(name):
     if name in _LAZY_MODULES:
         return importlib.import_module(f"keras_mmel.{name}")
+    if name == "compare":
+        return importlib.import_module("keras_mmel.comparison").compare
     raise AttributeError(f"module 'keras_mmel' has no attribute {name!r}")

@@ -13,6 +13,7 @@ from keras_mmel import objectives
 from keras_mmel.losses import checks
 from keras_mmel.losses import per_view
 from keras_mmel.losses.of_groups import group_losses
+from keras_mmel.scores.of_views import evaluate_views
 from keras_mmel.training import replicas
 from keras_mmel.training.fit import GroupFit
 from keras_mmel.training.fit import PlainExamples
@@ -318,6 +319,32 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             **self._objective_arguments(),
         )
         return checks.to_numpy(weights)
+
+    def evaluate_views(
+        self, x: Any, y: Any = None, **options: Any
+    ) -> dict[str, float]:
+        """Scores on groups: original, mean over views, worst view, NLL, ECE.
+
+        Args:
+            x: Batches of groups, or `{"views": x}` with arrays.
+            y: Labels, where `x` holds arrays.
+            **options: As for `keras_mmel.evaluate_views`.
+
+        Returns:
+            Names and values of the scores, as `keras_mmel.evaluate_views`
+            describes them.
+
+        Raises:
+            ValueError: If the model is not compiled or `x` holds no groups.
+
+        Example:
+
+        ```python
+        scores = mmel.evaluate_views({"views": views}, labels)
+        scores["worst_accuracy"]  # right under every view
+        ```
+        """
+        return evaluate_views(self, x, y, **options)
 
     def _group_losses(self, x, y, y_pred):
         compiled = self._compile_loss

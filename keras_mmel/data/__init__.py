@@ -2,6 +2,7 @@
 
 from keras_mmel.data.cropping import crop_and_flip
 from keras_mmel.data.epochs import EpochCounter
+from keras_mmel.data.grids import grid_views
 from keras_mmel.data.grouping import group_views
 from keras_mmel.data.lifting import per_view
 from keras_mmel.data.scaling import standardize
@@ -9,6 +10,7 @@ from keras_mmel.data.scaling import standardize
 __all__ = [
     "EpochCounter",
     "crop_and_flip",
+    "grid_views",
     "group_views",
     "per_view",
     "standardize",

@@ -1,0 +1,223 @@
+"""What a comparison found: paired differences, as a table and a picture."""
+
+import dataclasses
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_mmel import extras
+from keras_mmel.comparison.paired import Difference
+from keras_mmel.comparison.paired import holm
+from keras_mmel.comparison.paired import paired_difference
+
+# Parts of the names of scores that are shown as percentages.
+_PERCENT = ("accuracy", "ece")
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Runs of several methods over the same seeds.
+
+    `print` shows a table: the scores of the baseline, and for each other
+    method its difference to it, with the p of a paired t-test.
+
+    Attributes:
+        runs: For each run a dict with `"method"`, `"seed"`, `"scores"` (on the
+            test data) and `"log"` (of the last epoch of training).
+        baseline: Name of the method that the others are compared with.
+    """
+
+    runs: list[dict[str, Any]]
+    baseline: str
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods, the baseline first."""
+        names = list(dict.fromkeys(run["method"] for run in self.runs))
+        return [self.baseline, *(n for n in names if n != self.baseline)]
+
+    @property
+    def score_names(self) -> list[str]:
+        """Names of the scores on the test data."""
+        return list(self.runs[0]["scores"])
+
+    def values(self, method: str, score: str) -> np.ndarray:
+        """Returns a score of every seed, in the order of the seeds.
+
+        Args:
+            method: Name of a method.
+            score: Name of a score, or of an entry of the log of training with
+                `"train_"` before it.
+
+        Returns:
+            Array `(seeds,)`; NaN where the method has no such entry.
+
+        Raises:
+            ValueError: If there is no such method or score.
+        """
+        of_method = [run for run in self.runs if run["method"] == method]
+        if not of_method:
+            raise ValueError(
+                f"`method` must be one of {self.methods}. Received: {method!r}"
+            )
+        part = "log" if score.startswith("train_") else "scores"
+        name = score.removeprefix("train_") if part == "log" else score
+        known = {key for run in self.runs for key in run[part]}
+        if name not in known:
+            raise ValueError(
+                f"`score` must be one of {self.score_names} or an entry of "
+                f"the log of training, as 'train_loss'. Received: {score!r}"
+            )
+        of_method.sort(key=lambda run: run["seed"])
+        return np.array([r[part].get(name, math.nan) for r in of_method])
+
+    def difference(
+        self, method: str, score: str, baseline: str | None = None
+    ) -> Difference:
+        """Compares a method with another one, by default with the baseline.
+
+        Args:
+            method: Name of the method.
+            score: Name of the score.
+            baseline: Name of the other method.
+
+        Returns:
+            A `Difference`: its mean, 95 % interval and p.
+
+        Example:
+
+        ```python
+        found = comparison.difference("hard", "worst_accuracy")
+        found.mean, found.p
+        ```
+        """
+        other = self.baseline if baseline is None else baseline
+        return paired_difference(
+            self.values(method, score), self.values(other, score)
+        )
+
+    def table(
+        self, scores: Sequence[str] | None = None, adjusted: bool = False
+    ) -> list[list[str]]:
+        """Makes the rows of a table, the heading first.
+
+        Args:
+            scores: Names of the scores; all where it is None.
+            adjusted: Whether the p of all differences of the table are
+                adjusted for their number (Holm).
+
+        Returns:
+            Rows of cells. The baseline has mean and standard deviation, others
+            the mean difference and its p in brackets. Accuracies and ECE are
+            in percent.
+        """
+        scores = self.score_names if scores is None else list(scores)
+        others = self.methods[1:]
+        found = {(m, s): self.difference(m, s) for m in others for s in scores}
+        p_values = [d.p for d in found.values()]
+        if adjusted:
+            p_values = holm(p_values)
+        p_of = dict(zip(found, p_values, strict=True))
+        rows = [["method", *scores], [self.baseline]]
+        for score in scores:
+            values = self.values(self.baseline, score) * _scale(score)
+            spread = values.std(ddof=1) if len(values) > 1 else math.nan
+            rows[1].append(f"{_number(values.mean())} ± {_number(spread)}")
+        for method in others:
+            cells = []
+            for score in scores:
+                mean = found[method, score].mean * _scale(score)
+                p = p_of[method, score]
+                cells.append(f"{_number(mean, '+')} ({_p(p)})")
+            rows.append([f"{method} - {self.baseline}", *cells])
+        return rows
+
+    def markdown(
+        self, scores: Sequence[str] | None = None, adjusted: bool = False
+    ) -> str:
+        """Makes the table of `table` in Markdown."""
+        head, *rows = self.table(scores, adjusted)
+        lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+    def __str__(self) -> str:
+        # One line a score: there may be more scores than a terminal is wide.
+        columns = self.table()
+        rows = list(zip(*columns, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))
+            for row in rows
+        ]
+        seeds = len(self.values(self.baseline, self.score_names[0]))
+        note = f"{seeds} seeds; differences in brackets: p of a paired t-test"
+        return "\n".join([*(line.rstrip() for line in lines), note])
+
+    def plot(
+        self,
+        scores: Sequence[str] | None = None,
+        path: str | os.PathLike | None = None,
+    ) -> Any:
+        """Draws the differences with their 95 % intervals.
+
+        Args:
+            scores: Names of the scores; all where it is None.
+            path: Where to save the picture; not at all where it is None.
+
+        Returns:
+            A Matplotlib figure, a panel for each score.
+
+        Raises:
+            ImportError: If Matplotlib is not installed.
+        """
+        extras.need("matplotlib", "plots")
+        from matplotlib.figure import Figure
+
+        scores = self.score_names if scores is None else list(scores)
+        others = self.methods[1:]
+        height = 1.0 + 0.35 * len(others)
+        figure = Figure((3.2 * len(scores), height), layout="constrained")
+        panels = figure.subplots(1, len(scores), sharey=True, squeeze=False)[0]
+        for panel, score in zip(panels, scores, strict=True):
+            for place, method in enumerate(others):
+                scale = _scale(score)
+                found = self.difference(method, score)
+                mean = found.mean * scale
+                ends = np.array([[mean], [mean]])
+                if not math.isnan(found.low):
+                    ends = np.array([[found.low], [found.high]]) * scale
+                panel.errorbar(
+                    mean,
+                    place,
+                    xerr=np.abs(ends - mean),
+                    fmt="o",
+                    capsize=3,
+                    color="C0",
+                )
+            panel.axvline(0, color="0.6", linewidth=1)
+            percent = ", points" if _scale(score) != 1 else ""
+            panel.set_xlabel(f"{score}{percent}")
+            panel.set_yticks(range(len(others)), others)
+            panel.invert_yaxis()
+        figure.suptitle(f"difference to {self.baseline}", fontsize="medium")
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+
+def _scale(score):
+    return 100.0 if any(word in score for word in _PERCENT) else 1.0
+
+
+def _number(value, sign=""):
+    digits = 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 3
+    return f"{value:{sign}.{digits}f}"
+
+
+def _p(p):
+    if math.isnan(p):
+        return "p ?"
+    return "p <0.0001" if p < 1e-4 else f"p {p:.2g}"

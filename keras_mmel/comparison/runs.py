@@ -1,0 +1,339 @@
+"""The runs of a comparison: same start, same views, same order, same steps."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import time
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_mmel import groups as contract
+from keras_mmel import version
+from keras_mmel.comparison.results import Comparison
+from keras_mmel.mmel_model import MMELModel
+from keras_mmel.objectives import Objective
+from keras_mmel.scores.of_views import ViewValues
+
+PLAIN = "plain"
+
+
+def compare(
+    make_model: Callable[[], keras.Model],
+    groups: Callable[[int], tf.data.Dataset],
+    test: Any,
+    objectives: Sequence[Any] | Mapping[str, Any] = ("uniform", "hard"),
+    seeds: int | Iterable[int] = 5,
+    *,
+    epochs: int = 1,
+    plain: bool = True,
+    baseline: str | None = None,
+    records: str | os.PathLike | None = None,
+    about: Mapping[str, Any] | None = None,
+    verbose: bool = True,
+) -> Comparison:
+    """Trains a model with several objectives and compares them, seed by seed.
+
+    All runs of one seed begin with the same weights and see the same views in
+    the same order, in the same number of steps. Beside them stands plain
+    training at equal cost: each of its batches has as many views as a batch of
+    groups, one view of each example, drawn from the same views, in as many
+    steps (it goes through the examples `num_views` times as often).
+
+    Every finished run is written to `records`, and a comparison that was
+    stopped goes on when it is called again.
+
+    Args:
+        make_model: Makes a compiled model. Its optimizer, loss and metrics are
+            those of all methods.
+        groups: From a seed to batches of groups with a known number of
+            batches, such as `group_views(..., seed=seed)`. It is called anew
+            for every run.
+        test: Groups for `evaluate_views`, or plain examples for `evaluate`: a
+            dataset or a pair of arrays; or a dict of several, whose keys come
+            before the names of their scores.
+        objectives: Names or `Objective`s; or a dict from the name of a method
+            to one, or to a function that wraps the model in an `MMELModel`.
+        seeds: The seeds, or how many, from 0.
+        epochs: Passes over the groups.
+        plain: Whether to add plain training, as the method `"plain"`.
+        baseline: Method that the others are compared with; the first of
+            `objectives` where it is None.
+        records: Folder of the finished runs, a file for each. Belongs to one
+            comparison: settings, model and optimizer are checked, functions
+            and data cannot be.
+        about: What the files say besides, such as the command and the commit.
+        verbose: Whether to print a line for each run.
+
+    Returns:
+        A `Comparison`: print it, or ask it for `table`, `difference`, `plot`.
+
+    Raises:
+        TypeError: If `make_model` or `groups` is not a function.
+        ValueError: If the model is not compiled, the groups have no known
+            number of batches, the baseline is unknown, or a file in `records`
+            is of other settings.
+
+    Example:
+
+    ```python
+    def groups(seed):
+        return keras_mmel.data.group_views(
+            examples, augment, num_views=5, batch_size=16, seed=seed
+        )
+
+    found = keras_mmel.compare(make_model, groups, test_groups, epochs=20)
+    print(found)
+    ```
+    """
+    for name, value in (("make_model", make_model), ("groups", groups)):
+        if not callable(value):
+            raise TypeError(
+                f"`{name}` must be a function, since every run starts anew"
+                f"{', from a seed' if name == 'groups' else ''}. "
+                f"Received: {name} of type {type(value).__name__}"
+            )
+    methods = _named(objectives)
+    if baseline is None:
+        baseline = next(iter(methods))
+    if plain:
+        methods[PLAIN] = None
+    if baseline not in methods:
+        raise ValueError(
+            f"`baseline` must be one of {list(methods)}. "
+            f"Received: baseline={baseline!r}"
+        )
+    seeds = range(seeds) if isinstance(seeds, int) else list(seeds)
+    runs = []
+    for seed in seeds:
+        for method, objective in methods.items():
+            run = _Run(make_model, groups, method, objective, seed, epochs)
+            path = None
+            if records is not None:
+                path = pathlib.Path(records) / f"{_slug(method)}-{seed}.json"
+            record = run.read(path)
+            if record is None:
+                record = run.train(test)
+                _write(path, {**record, **(about or {})})
+                done = "trained"
+            else:
+                done = "read"
+            if verbose:
+                seconds = record["cpu_seconds"]
+                print(f"seed {seed}, {method}: {done}, {seconds} CPU-seconds")
+            runs.append(record)
+    return Comparison(runs, baseline)
+
+
+class _Run:
+    """One method with one seed."""
+
+    def __init__(self, make_model, groups, method, objective, seed, epochs):
+        keras.utils.set_random_seed(seed)
+        self.method, self.seed, self.epochs = method, seed, epochs
+        self.model = make_model()
+        if not getattr(self.model, "compiled", False):
+            raise ValueError(
+                "`make_model` must give a compiled model: the optimizer, loss "
+                f"and metrics of all methods. Received: {self.model!r}"
+            )
+        if objective is not None:
+            self.model = _wrapped(self.model, objective)
+        self.data = groups(seed)
+        self.steps = int(self.data.cardinality())
+        if self.steps < 1:
+            raise ValueError(
+                "`groups` must give a dataset with a known number of batches, "
+                "so that all methods make as many steps. "
+                f"Received: cardinality {self.steps}"
+            )
+        if objective is None:
+            self.data = plain_batches(self.data, seed)
+        self.settings = {
+            "method": method,
+            "objective": _description(objective),
+            "seed": seed,
+            "epochs": epochs,
+            "steps": self.steps,
+            "model": _digest(self.model),
+        }
+
+    def read(self, path):
+        """The record of this run, or None."""
+        if path is None or not path.exists():
+            return None
+        record = json.loads(path.read_text())
+        if record["settings"] != self.settings:
+            different = {
+                name: (record["settings"].get(name), value)
+                for name, value in self.settings.items()
+                if record["settings"].get(name) != value
+            }
+            raise ValueError(
+                f"{path} is of another comparison; give `records` a new "
+                f"folder. Received, in the file and now: {different}"
+            )
+        return record
+
+    def train(self, test):
+        """Trains and scores."""
+        start = time.process_time()
+        history = self.model.fit(
+            self.data,
+            epochs=self.epochs,
+            steps_per_epoch=self.steps,
+            shuffle=False,
+            verbose=0,
+        )
+        scores = {}
+        for name, data in _parts(test).items():
+            scores |= {name + k: v for k, v in _scores(self.model, data)}
+        log = {name: float(v[-1]) for name, v in history.history.items()}
+        return {
+            "method": self.method,
+            "seed": self.seed,
+            "settings": self.settings,
+            "scores": scores,
+            "log": log,
+            "cpu_seconds": round(time.process_time() - start, 2),
+            "software": {
+                "keras": keras.__version__,
+                "keras_mmel": version.__version__,
+                "tensorflow": tf.__version__,
+                "backend": keras.backend.backend(),
+            },
+        }
+
+
+def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
+    """Makes batches of single views that cost what batches of groups cost.
+
+    Args:
+        groups: Batches of b groups of k views, which makes new views in every
+            pass.
+        seed: Of the choice of the view of each group.
+
+    Returns:
+        Endless batches of b * k plain examples, one view of each group of k
+        passes over the groups. Padding views are not chosen.
+    """
+
+    def choose(number, batch):
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
+        views = contract.num_views(x)
+        count = contract.batch_size(x)
+        key = tf.stack([tf.constant(seed, tf.int64), number])
+        chance = tf.random.stateless_uniform((count, views), key)
+        if x.get("mask") is not None:
+            chance = tf.where(tf.cast(x["mask"], tf.bool), chance, -1.0)
+        chosen = tf.argmax(chance, axis=1)
+        one = tf.nest.map_structure(
+            lambda v: tf.gather(v, chosen, axis=1, batch_dims=1), x["views"]
+        )
+        label = contract.split_labels(y).label
+        return (one, label) if weight is None else (one, label, weight)
+
+    x = groups.element_spec[0]
+    size, views = keras.tree.flatten(x["views"])[0].shape[:2]
+    if size is None or views is None:
+        raise ValueError(
+            "Plain training needs batches of a known size: make the groups "
+            "with `drop_remainder=True`, or give `plain=False`. "
+            f"Received: {x}"
+        )
+    chosen = groups.repeat().enumerate().map(choose)
+    return chosen.unbatch().batch(size * views, drop_remainder=True).prefetch(2)
+
+
+def _wrapped(model, objective):
+    """An `MMELModel` around a compiled model, compiled like it."""
+    if isinstance(objective, (str, Objective)):
+        wrapped = MMELModel(model, objective)
+    else:
+        wrapped = objective(model)
+    loss, metrics = model._compile_loss, model._compile_metrics
+    wrapped.compile(
+        optimizer=model.optimizer,
+        loss=loss and loss._user_loss,
+        loss_weights=loss and loss._user_loss_weights,
+        metrics=metrics and metrics._user_metrics,
+        weighted_metrics=metrics and metrics._user_weighted_metrics,
+        run_eagerly=model.run_eagerly,
+        steps_per_execution=model.steps_per_execution,
+        jit_compile=model.jit_compile,
+    )
+    return wrapped
+
+
+def _named(objectives):
+    """Objectives by the name of their method."""
+    if isinstance(objectives, Mapping):
+        found = dict(objectives)
+    else:
+        found = {
+            o if isinstance(o, str) else repr(o): o for o in list(objectives)
+        }
+    if not found or PLAIN in found:
+        raise ValueError(
+            f"`objectives` must name at least one, and none {PLAIN!r}. "
+            f"Received: {list(found)}"
+        )
+    return found
+
+
+def _parts(test):
+    """Test data by what comes before the names of its scores."""
+    if isinstance(test, Mapping) and not contract.is_group(test):
+        return {f"{name}_": data for name, data in test.items()}
+    return {"": test}
+
+
+def _scores(model, data):
+    spec = getattr(data, "element_spec", data)
+    if contract.is_group(spec[0]):
+        values = ViewValues(model)
+        if isinstance(data, tuple):
+            data = tf.data.Dataset.from_tensor_slices(data).batch(32)
+        return values.scores(values.collect(data)).items()
+    given = data if isinstance(data, tuple) else (data,)
+    return model.evaluate(*given, verbose=0, return_dict=True).items()
+
+
+def _description(objective):
+    if objective is None or isinstance(objective, str):
+        return objective
+    if dataclasses.is_dataclass(objective):
+        return repr(objective)
+    return getattr(objective, "__name__", type(objective).__name__)
+
+
+def _digest(model):
+    """Of what Keras can tell of a model and its optimizer."""
+    try:
+        told = [model.get_config(), model.get_compile_config()]
+    except NotImplementedError:  # a subclassed model without `get_config`
+        told = [type(model).__name__, model.count_params()]
+    text = json.dumps(told, default=repr, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _slug(method):
+    kept = (c if c.isalnum() or c in "-." else "-" for c in method)
+    return "".join(kept).strip("-")
+
+
+def _write(path, record):
+    """The whole file or none."""
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_suffix(".half")
+    half.write_text(json.dumps(record, indent=1) + "\n")
+    os.replace(half, path)

@@ -1,0 +1,70 @@
+"""Groups of fixed transformations, to score a model on."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from keras_mmel.data import arguments
+
+
+def grid_views(
+    dataset: tf.data.Dataset,
+    transformations: Sequence[Callable],
+    batch_size: int,
+) -> tf.data.Dataset:
+    """Makes groups of the same transformations of every example.
+
+    View 0 is the original, view j is what the j-th transformation makes of it.
+    The groups are the same in every pass, so that `evaluate_views` compares
+    models, or the epochs of one, on the same views.
+
+    Args:
+        dataset: (x, y) or (x, y, sample_weight), one example at a time.
+        transformations: Functions from x of one example to one of its shape,
+            without chance; `keras.layers.RandomRotation((0.1, 0.1))`, which
+            draws from a range of one number, is one too.
+        batch_size: Groups per batch; the last batch may have fewer.
+
+    Returns:
+        A `tf.data.Dataset` in the data contract, in the order of `dataset`.
+
+    Raises:
+        TypeError: If `dataset` is no `tf.data.Dataset`.
+        ValueError: If there is no transformation, or one changes the shape.
+
+    Example:
+
+    ```python
+    turned = [keras.layers.RandomRotation((a, a)) for a in (-0.1, 0.1)]
+    groups = keras_mmel.data.grid_views(examples, turned, batch_size=64)
+    mmel.evaluate_views(groups)["worst_accuracy"]
+    ```
+    """
+    batch_size = arguments.check_count("batch_size", batch_size, 1)
+    arguments.check_elements(dataset)
+    transformations = list(transformations)
+    if not transformations:
+        raise ValueError(
+            "`transformations` must hold at least one function. "
+            "Received: none"
+        )
+
+    def to_group(x, *rest):
+        made = [transform(x) for transform in transformations]
+
+        def join(original, *views):
+            for place, view in enumerate(views):
+                if not original.shape.is_compatible_with(view.shape):
+                    raise ValueError(
+                        "A transformation must keep the shape of an example, "
+                        f"{original.shape}. Received: {view.shape} from "
+                        f"transformation {place}"
+                    )
+            original = tf.cast(original, views[0].dtype)
+            return tf.stack([original, *views])
+
+        return {"views": tf.nest.map_structure(join, x, *made)}, *rest
+
+    groups = dataset.map(to_group, tf.data.AUTOTUNE, deterministic=True)
+    return groups.batch(batch_size).prefetch(tf.data.AUTOTUNE)

@@ -1,0 +1,295 @@
+"""Scores of views against plain loops in NumPy and against `evaluate`."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_allclose
+
+import keras_mmel
+from keras_mmel.scores import of_views
+from keras_mmel.scores import summary
+
+EXAMPLES, VIEWS, FEATURES, CLASSES = 11, 4, 5, 3
+CLOSE = {"rtol": 2e-6, "atol": 1e-7}
+layers = keras.layers
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    shape = (EXAMPLES, VIEWS, FEATURES)
+    views = rng.normal(0, 2.0, shape).astype("float32")
+    labels = rng.integers(0, CLASSES, EXAMPLES)
+    mask = rng.random((EXAMPLES, VIEWS)) < 0.7
+    mask[:, 0] = True
+    weight = rng.random(EXAMPLES).astype("float32")
+    return views, labels, mask, weight
+
+
+def classifier(activation="softmax"):
+    model = keras.Sequential(
+        [
+            keras.Input((FEATURES,)),
+            layers.Dense(8, activation="tanh", kernel_regularizer="l2"),
+            layers.Dropout(0.5),
+            layers.Dense(CLASSES, activation=activation),
+        ]
+    )
+    model.compile(
+        "sgd",
+        keras.losses.SparseCategoricalCrossentropy(
+            from_logits=activation is None
+        ),
+        metrics=["accuracy", keras.metrics.SparseTopKCategoricalAccuracy(2)],
+        weighted_metrics=[keras.metrics.SparseCategoricalAccuracy("weighted")],
+    )
+    return model
+
+
+def plain_loop(model, views, labels, mask, weight):
+    """Every view by itself, in float64."""
+    nll, right, top, confidence = (np.zeros(mask.shape) for _ in range(4))
+    for i in range(EXAMPLES):
+        for j in range(VIEWS):
+            row = np.float64(model.predict(views[i, j][None], verbose=0)[0])
+            if row.min() < 0 or abs(row.sum() - 1) > 1e-5:
+                row = np.exp(row - row.max())
+                row /= row.sum()
+            nll[i, j] = -np.log(row[labels[i]])
+            right[i, j] = row.argmax() == labels[i]
+            top[i, j] = labels[i] in np.argsort(row)[-2:]
+            confidence[i, j] = row.max()
+    extra = float(sum(np.float64(loss) for loss in model.losses))
+    found = {}
+    for name, value, up, w in (
+        ("loss", nll, False, weight),
+        ("accuracy", right, True, 1.0),
+        ("sparse_top_k_categorical_accuracy", top, True, 1.0),
+        ("weighted", right, True, weight / weight.mean()),
+        ("nll", nll, False, 1.0),
+    ):
+        means, worsts = [], []
+        for i in range(EXAMPLES):
+            real = value[i][mask[i]]
+            means.append(sum(real) / len(real))
+            worsts.append(min(real) if up else max(real))
+        found[f"original_{name}"] = np.mean(value[:, 0] * w)
+        found[f"mean_{name}"] = np.mean(np.array(means) * w)
+        found[f"worst_{name}"] = np.mean(np.array(worsts) * w)
+    for name in ("original_loss", "mean_loss", "worst_loss"):
+        found[name] += extra
+    found["original_ece"] = ece_loop(confidence[:, 0], right[:, 0])
+    found["mean_ece"] = ece_loop(confidence[mask], right[mask])
+    return found
+
+
+def ece_loop(confidence, right, bins=15):
+    total = 0.0
+    for b in range(bins):
+        inside = (confidence > b / bins) & (confidence <= (b + 1) / bins)
+        if inside.any():
+            gap = right[inside].mean() - confidence[inside].mean()
+            total += inside.sum() * abs(gap)
+    return total / len(right)
+
+
+@pytest.mark.parametrize("activation", ["softmax", None])
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_equals_a_plain_loop(activation, eagerly):
+    model = classifier(activation)
+    model.run_eagerly = eagerly
+    views, labels, mask, weight = data()
+    found = keras_mmel.evaluate_views(
+        model,
+        {"views": views, "mask": mask},
+        labels,
+        sample_weight=weight,
+        batch_size=4,
+    )
+    expected = plain_loop(model, views, labels, mask, weight)
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert_allclose(found[name], value, err_msg=name, **CLOSE)
+
+
+def test_the_original_is_what_evaluate_gives():
+    model = classifier()
+    views, labels, _, weight = data()
+    found = keras_mmel.evaluate_views(
+        model, {"views": views}, labels, sample_weight=weight, batch_size=5
+    )
+    plain = model.evaluate(
+        views[:, 0],
+        labels,
+        sample_weight=weight,
+        batch_size=EXAMPLES,
+        verbose=0,
+        return_dict=True,
+    )
+    for name, value in plain.items():
+        assert_allclose(found[f"original_{name}"], value, rtol=1e-5)
+
+
+def test_a_saturated_softmax_keeps_its_logits():
+    model = classifier()
+    model.layers[-1].bias.assign([40.0, 0.0, -40.0])
+    views, _, _, _ = data()
+    labels = np.full(EXAMPLES, 2)
+    found = keras_mmel.evaluate_views(model, {"views": views}, labels)
+    assert found["worst_nll"] > 60
+
+
+def test_batches_of_all_kinds_are_the_same():
+    model = classifier()
+    views, labels, mask, _ = data()
+    x = {"views": views, "mask": mask}
+    expected = keras_mmel.evaluate_views(model, x, labels)
+    dataset = tf.data.Dataset.from_tensor_slices((x, labels)).batch(4)
+
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return x, labels
+
+    mmel = keras_mmel.MMELModel(model, "soft")
+    mmel.compile("sgd", model.loss, metrics=["accuracy"])
+    for found in (
+        keras_mmel.evaluate_views(model, dataset),
+        keras_mmel.evaluate_views(model, list(dataset)),
+        keras_mmel.evaluate_views(model, dataset.repeat(), steps=3),
+        keras_mmel.evaluate_views(model, Batches()),
+        mmel.evaluate_views(dataset),
+        mmel.evaluate_views(
+            dataset.map(lambda x, y: (x, {"label": y, "teacher": x["mask"]}))
+        ),
+    ):
+        assert set(found) <= set(expected)
+        for name, value in found.items():
+            assert_allclose(value, expected[name], err_msg=name, **CLOSE)
+
+
+def test_several_outputs():
+    inputs = keras.Input((FEATURES,))
+    hidden = layers.Dense(6, activation="tanh")(inputs)
+    model = keras.Model(
+        inputs,
+        {
+            "kind": layers.Dense(CLASSES, name="kind")(hidden),
+            "good": layers.Dense(1, activation="sigmoid", name="good")(hidden),
+            "size": layers.Dense(1, name="size")(hidden),
+        },
+    )
+    model.compile(
+        "sgd",
+        {
+            "kind": keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True
+            ),
+            "good": "binary_crossentropy",
+            "size": "mse",
+        },
+        loss_weights={"kind": 1.0, "good": 0.5, "size": 2.0},
+        metrics={"good": ["accuracy"], "size": ["mae"]},
+    )
+    views, kinds, _, _ = data()
+    rng = np.random.default_rng(1)
+    y = {
+        "kind": kinds,
+        "good": rng.integers(0, 2, EXAMPLES),
+        "size": rng.normal(size=EXAMPLES).astype("float32"),
+    }
+    found = keras_mmel.evaluate_views(model, {"views": views}, y)
+    logits = model.predict(views.reshape(-1, FEATURES), verbose=0)
+    shape = (EXAMPLES, VIEWS)
+    good = np.float64(logits["good"]).reshape(shape)
+    truth = y["good"][:, None]
+    right = (good > 0.5) == (truth > 0.5)
+    error = np.abs(logits["size"].reshape(shape) - y["size"][:, None])
+    nll_good = -np.log(np.where(truth == 1, good, 1 - good))
+    scores = np.float64(logits["kind"]).reshape((*shape, CLASSES))
+    log_p = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
+    nll_kind = -np.take_along_axis(log_p, kinds[:, None, None], -1)[..., 0]
+    loss = nll_kind + 0.5 * nll_good + 2.0 * error**2
+    for name, value in (
+        ("original_loss", loss[:, 0].mean()),
+        ("mean_loss", loss.mean()),
+        ("worst_loss", loss.max(axis=1).mean()),
+        ("worst_good_accuracy", right.min(axis=1).mean()),
+        ("worst_size_mae", error.max(axis=1).mean()),
+        ("mean_kind_nll", nll_kind.mean()),
+        ("worst_good_nll", nll_good.max(axis=1).mean()),
+        (
+            "mean_good_ece",
+            ece_loop(np.maximum(good, 1 - good).ravel(), right.ravel()),
+        ),
+    ):
+        assert_allclose(found[name], value, err_msg=name, rtol=1e-5)
+    assert "mean_size_nll" not in found
+
+
+def test_metrics_that_are_no_means_are_left_out():
+    model = classifier()
+
+    def doubt(y_true, y_pred):
+        return 1 - keras.ops.max(y_pred, axis=-1)
+
+    model.compile(
+        "sgd",
+        "sparse_categorical_crossentropy",
+        metrics=[doubt, keras.metrics.IoU(CLASSES, [0])],
+    )
+    views, labels, _, _ = data()
+    found = keras_mmel.evaluate_views(model, {"views": views}, labels)
+    predicted = model.predict(views.reshape(-1, FEATURES), verbose=0)
+    expected = (1 - predicted.max(axis=-1)).reshape(EXAMPLES, VIEWS)
+    assert_allclose(found["mean_doubt"], expected.mean(), **CLOSE)
+    assert "worst_doubt" not in found
+    assert not [name for name in found if "io_u" in name]
+
+
+@pytest.mark.own_process
+def test_a_model_of_several_replicas_scores_the_same():
+    views, labels, mask, _ = data()
+    x = {"views": views, "mask": mask}
+    expected = keras_mmel.evaluate_views(classifier(), x, labels)
+    keras.utils.set_random_seed(0)
+    expected_model = classifier()
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        model = classifier()
+    model.set_weights(expected_model.get_weights())
+    expected = keras_mmel.evaluate_views(expected_model, x, labels)
+    found = keras_mmel.evaluate_views(model, x, labels)
+    for name, value in expected.items():
+        assert_allclose(found[name], value, err_msg=name, **CLOSE)
+
+
+def test_wrong_input_is_named():
+    views, labels, _, _ = data()
+    with pytest.raises(ValueError, match="needs a compiled loss"):
+        keras_mmel.evaluate_views(keras.Sequential([layers.Dense(1)]), [])
+    model = classifier()
+    with pytest.raises(ValueError, match="`fit` takes groups|groups"):
+        keras_mmel.evaluate_views(model, [(views[:, 0], labels)])
+    with pytest.raises(ValueError, match="no batch to evaluate"):
+        keras_mmel.evaluate_views(model, [])
+    with pytest.raises(ValueError, match="go with arrays"):
+        keras_mmel.evaluate_views(model, [], labels)
+
+
+def test_calibration_error_of_known_bins():
+    confidence = np.array([0.9, 0.9, 0.3])
+    right = np.array([1.0, 0.0, 1.0])
+    expected = (2 * abs(0.5 - 0.9) + 0.7) / 3
+    assert_allclose(summary.calibration_error(confidence, right), expected)
+
+
+def test_values_are_traced_once():
+    model = classifier()
+    values = of_views.ViewValues(model)
+    views, labels, _, _ = data()
+    for size in (4, 5):
+        batches = of_views._batches({"views": views}, labels, None, size)
+        values.collect(batches)
+    assert values._step.experimental_get_tracing_count() <= 3
