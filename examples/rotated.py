@@ -82,9 +82,7 @@ def grid(angles, shifts=((0, 0),)):
     """Functions of one image, for `grid_views`, without the identity."""
 
     def function(angle, down, right):
-        return lambda image: transform(
-            image[None], [angle], [down], [right]
-        )[0]
+        return lambda image: transform(image[None], [angle], [down], [right])[0]
 
     return [
         function(angle, *move)

@@ -1,4 +1,4 @@
-"""Does reweighting help on one's own data: a paired comparison of objectives."""
+"""Whether reweighting helps on one's own data: objectives, seed by seed."""
 
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.comparison.runs import compare

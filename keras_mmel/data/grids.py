@@ -46,8 +46,7 @@ def grid_views(
     transformations = list(transformations)
     if not transformations:
         raise ValueError(
-            "`transformations` must hold at least one function. "
-            "Received: none"
+            "`transformations` must hold at least one function. Received: none"
         )
 
     def to_group(x, *rest):

@@ -1,6 +1,7 @@
 """Values of the loss and of every metric for each view, and their scores."""
 
 import contextlib
+import operator
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -319,13 +320,13 @@ def _batches(x, y, sample_weight, batch_size) -> Iterator:
         return iter(x)
     groups.check_groups(x)
     arrays = (x, y) if sample_weight is None else (x, y, sample_weight)
-    total = len(keras.tree.flatten(x)[0])
-    return (
-        keras.tree.map_structure(
-            lambda part: part[start : start + batch_size], arrays
-        )
-        for start in range(0, total, batch_size)
-    )
+    return _slices(arrays, batch_size)
+
+
+def _slices(arrays, size):
+    for start in range(0, len(keras.tree.flatten(arrays)[0]), size):
+        part = slice(start, start + size)
+        yield keras.tree.map_structure(operator.itemgetter(part), arrays)
 
 
 def _no_gradient():

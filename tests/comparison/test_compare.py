@@ -1,0 +1,216 @@
+"""A comparison against the same training written out."""
+
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_allclose
+
+import keras_mmel
+from keras_mmel.comparison import Comparison
+from keras_mmel.comparison import runs
+
+EXAMPLES, FEATURES, CLASSES, VIEWS, BATCH = 12, 4, 3, 3, 2
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(EXAMPLES, FEATURES)).astype("float32")
+Y = RNG.integers(0, CLASSES, EXAMPLES)
+TEST = (X[:5] + 0.1, Y[:5])
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def make_model():
+    model = keras.Sequential(
+        [
+            keras.Input((FEATURES,)),
+            keras.layers.Dense(6, activation="tanh"),
+            keras.layers.Dropout(0.2),
+            keras.layers.Dense(CLASSES),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.05), LOSS, metrics=["accuracy"])
+    return model
+
+
+def noise(x, seeds):
+    draw = tf.map_fn(
+        lambda seed: tf.random.stateless_normal((FEATURES,), seed),
+        tf.reshape(seeds, (-1, 2)),
+        fn_output_signature=tf.float32,
+    )
+    shape = (tf.shape(x)[0], seeds.shape[1], FEATURES)
+    return x[:, None] + tf.reshape(draw, shape)
+
+
+def groups(seed):
+    examples = tf.data.Dataset.from_tensor_slices((X, Y))
+    return keras_mmel.data.group_views(examples, noise, VIEWS, BATCH, seed=seed)
+
+
+def test_groups():
+    examples = tf.data.Dataset.from_tensor_slices(TEST)
+    return keras_mmel.data.grid_views(examples, [lambda x: x + 1.0], 4)
+
+
+test_groups.__test__ = False
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
+    found = keras_mmel.compare(
+        make_model,
+        groups,
+        {"clean": TEST, "moved": test_groups()},
+        {
+            "uniform": "uniform",
+            "hard 0.5": keras_mmel.objectives.Hard(0.5),
+            "own": lambda model: keras_mmel.MMELModel(model, "soft"),
+        },
+        seeds=2,
+        epochs=2,
+        records=folder,
+        about={"command": "none"},
+        verbose=False,
+    )
+    return found, folder
+
+
+@pytest.mark.parametrize("method", ["uniform", "hard 0.5", "own"])
+def test_a_run_is_the_training_written_out(compared, method):
+    objective = {"own": "soft", "hard 0.5": keras_mmel.objectives.Hard(0.5)}
+    for seed in range(2):
+        keras.utils.set_random_seed(seed)
+        mmel = keras_mmel.MMELModel(make_model(), objective.get(method, method))
+        mmel.compile(keras.optimizers.Adam(0.05), LOSS, metrics=["accuracy"])
+        history = mmel.fit(groups(seed), epochs=2, verbose=0).history
+        plain = mmel.evaluate(*TEST, verbose=0, return_dict=True)
+        moved = mmel.evaluate_views(test_groups())
+        expected = {f"clean_{k}": v for k, v in plain.items()}
+        expected |= {f"moved_{k}": v for k, v in moved.items()}
+        for name, value in expected.items():
+            found = compared[0].values(method, name)[seed]
+            assert_allclose(found, value, rtol=1e-5, err_msg=name)
+        found = compared[0].values(method, "train_effective_views")[seed]
+        assert_allclose(found, history["effective_views"][-1], rtol=1e-5)
+
+
+def test_plain_training_has_as_many_steps_and_views():
+    data = runs.plain_batches(groups(3), seed=3)
+    steps = int(groups(3).cardinality())
+    batches = list(data.take(2 * steps))
+    seen = {tuple(map(float, row)) for x, _ in batches for row in x.numpy()}
+    passes = groups(3).repeat()
+    offered = {
+        tuple(map(float, view)): int(label)
+        for x, y in passes.take(2 * steps * VIEWS)
+        for group, label in zip(x["views"].numpy(), y.numpy(), strict=True)
+        for view in group
+    }
+    assert all(x.shape == (BATCH * VIEWS, FEATURES) for x, _ in batches)
+    assert seen <= set(offered)
+    for x, y in batches:
+        for row, label in zip(x.numpy(), y.numpy(), strict=True):
+            assert offered[tuple(map(float, row))] == label
+    again = runs.plain_batches(groups(3), seed=3).take(2 * steps)
+    for (x, _), (other, _) in zip(batches, again, strict=True):
+        np.testing.assert_array_equal(x, other)
+
+
+def test_padding_is_never_chosen():
+    views = np.ones((4, 3, 2), "float32")
+    views[:, 1:] = np.nan
+    mask = np.array([[True, False, False]] * 4)
+    data = tf.data.Dataset.from_tensor_slices(
+        ({"views": views, "mask": mask}, np.zeros(4))
+    ).batch(2, drop_remainder=True)
+    for x, _ in runs.plain_batches(data, 0).take(4):
+        assert np.isfinite(x).all()
+
+
+def test_records_are_read_and_not_made_again(compared, monkeypatch):
+    found, folder = compared
+    monkeypatch.setattr(runs._Run, "train", None)
+    again = keras_mmel.compare(
+        make_model,
+        groups,
+        TEST,
+        {"hard 0.5": keras_mmel.objectives.Hard(0.5), "uniform": "uniform"},
+        seeds=2,
+        epochs=2,
+        plain=False,
+        records=folder,
+        baseline="uniform",
+        verbose=False,
+    )
+    name = "moved_worst_accuracy"
+    assert again.difference("hard 0.5", name) == found.difference(
+        "hard 0.5", name
+    )
+    record = json.loads((folder / "hard-0.5-1.json").read_text())
+    assert record["command"] == "none" and record["settings"]["steps"] == 6
+
+
+def test_records_of_other_settings_are_refused(compared):
+    with pytest.raises(ValueError, match=r"another comparison.*epochs"):
+        keras_mmel.compare(
+            make_model, groups, TEST, seeds=1, epochs=3, records=compared[1]
+        )
+
+
+def test_table_and_picture(compared, tmp_path):
+    found, _ = compared
+    head, base, *others = found.table(["moved_mean_loss"], adjusted=True)
+    values = found.values("uniform", "moved_mean_loss")
+    assert head == ["method", "moved_mean_loss"]
+    mean, spread = map(float, base[1].split(" ± "))
+    assert_allclose(mean, values.mean(), atol=0.05)
+    assert_allclose(spread, values.std(ddof=1), atol=0.005)
+    names = [row[0] for row in others]
+    assert names == ["hard 0.5 - uniform", "own - uniform", "plain - uniform"]
+    assert "p of a paired t-test" in str(found)
+    assert found.markdown().count("\n") == 6
+    found.plot(["clean_accuracy"], tmp_path / "differences.png")
+    assert (tmp_path / "differences.png").stat().st_size > 1000
+
+
+def test_accuracies_are_shown_in_percent():
+    made = [
+        {"method": m, "seed": s, "scores": {"accuracy": a + s / 100}, "log": {}}
+        for m, a in (("uniform", 0.5), ("hard", 0.625))
+        for s in range(3)
+    ]
+    made[-1]["scores"]["accuracy"] += 0.01
+    rows = Comparison(made, "uniform").table()
+    assert rows[1] == ["uniform", "51.0 ± 1.00"]
+    assert rows[2][0] == "hard - uniform"
+    assert rows[2][1].startswith("+12.8 (p ")
+
+
+def test_missing_entries_are_nan_and_unknown_ones_named(compared):
+    found, _ = compared
+    values = found.values("plain", "train_effective_views")
+    assert all(map(math.isnan, values))
+    with pytest.raises(ValueError, match="`score` must be one of"):
+        found.values("plain", "luck")
+    with pytest.raises(ValueError, match="`method` must be one of"):
+        found.values("maxup", "clean_loss")
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"make_model": 3}, "`make_model` must be a function"),
+        ({"groups": []}, "`groups` must be a function.*from a seed"),
+        ({"make_model": lambda: keras.Sequential()}, "a compiled model"),
+        ({"objectives": {"plain": "hard"}}, "none 'plain'"),
+        ({"baseline": "maxup"}, "`baseline` must be one of"),
+        ({"groups": lambda s: groups(s).repeat()}, "known number of batches"),
+    ],
+)
+def test_wrong_input_is_named(change, message):
+    given = {"make_model": make_model, "groups": groups, "test": TEST}
+    with pytest.raises((TypeError, ValueError), match=message):
+        keras_mmel.compare(**given | change, verbose=False)
