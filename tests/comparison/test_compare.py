@@ -145,7 +145,7 @@ def test_records_are_read_and_not_made_again(compared, monkeypatch):
         baseline="uniform",
         verbose=False,
     )
-    name = "moved_worst_accuracy"
+    name = "moved_mean_loss"
     assert again.difference("hard 0.5", name) == found.difference(
         "hard 0.5", name
     )
