@@ -16,12 +16,9 @@ the comparison at equal cost. Settings are the paper's (lambda_p = lambda_t =
 
     python -m examples.quickstart
 
-It prints a table, writes a record (runs/quickstart.json) and draws a picture
-from it (runs/quickstart.png). Expected result and CPU time: the table in the
-README, made from the record of a run. To make those of the README anew:
-
-    python -m examples.quickstart --out experiments/results/quickstart.json \
-        --figure docs/images/quickstart.png
+It prints a table and writes a record (runs/quickstart.json). Two minutes on one
+core. Expected result: the record in experiments/results/quickstart.json, of
+which `python -m experiments.report` makes a table and a picture.
 """
 
 import argparse
@@ -41,7 +38,6 @@ from sklearn.model_selection import train_test_split
 
 import keras_mmel
 from examples import records
-from experiments.quickstart_figure import draw
 
 METHODS = {"uniform": "uniform", "mmel-h": "hard", "mmel-s": "soft"}
 TRAINING_DIGITS = 200
@@ -66,7 +62,6 @@ def parse_arguments(argv=None):
     add("--seeds", type=int, default=5, help="runs of each method")
     add("--epochs", type=int, default=12, help=f"each {PASSES} passes")
     add("--out", default="runs/quickstart.json", help="the record")
-    add("--figure", default="runs/quickstart.png", help="the picture")
     args = parser.parse_args(argv)
     for name in ("seeds", "epochs"):
         if getattr(args, name) < 1:
@@ -333,11 +328,9 @@ def main(argv=None):
         "views": seen,
     }
     records.write_record(args.out, record)
-    draw(args.out, args.figure)
     print(f"\n{table(summary)}\n")
     print(f"Mean +- standard deviation; seeds: {args.seeds}.")
     print(f"Record: {pathlib.Path(args.out)}")
-    print(f"Picture: {pathlib.Path(args.figure)}")
 
 
 if __name__ == "__main__":

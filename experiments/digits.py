@@ -22,8 +22,8 @@ much of the weight these have, looked at before every epoch. The recipe is that
 of `examples.quickstart`; nothing was tuned.
 
 A record for each method and shift, under --out; one that is there is not made
-again. About 20 minutes on one core. --table prints the table of the records,
---docs also writes it and a figure into docs/.
+again. About 20 minutes on one core. `python -m experiments.report` makes the
+table and the figure.
 """
 
 import argparse
@@ -42,7 +42,6 @@ from examples import options
 from examples import quickstart
 from examples import records
 from experiments import RESULTS
-from experiments import digits_table
 from experiments import digits_training
 from experiments import digits_views
 
@@ -67,8 +66,6 @@ def parse_arguments(argv=None):
         default=f"{RESULTS}/digits",
         help="folder of the records",
     )
-    add("--table", action="store_true", help="print the records, run nothing")
-    add("--docs", action="store_true", help="write docs/tables, docs/images")
     args = parser.parse_args(argv)
     options.check_positive(parser, args, ("seeds", "epochs", "threads"))
     return args
@@ -108,15 +105,9 @@ def record_name(settings):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    out = pathlib.Path(args.out)
-    if not (args.table or args.docs):
-        words = sys.argv[1:] if argv is None else argv
-        run_all(args, out, records.command_line([__file__, *words]))
-    found = records.read_records(out)
-    print(digits_table.text_of(found) if found else f"no records in {out}")
-    if args.docs:
-        for path in digits_table.write(found):
-            print(f"wrote {path}")
+    words = sys.argv[1:] if argv is None else argv
+    command = records.command_line([__file__, *words])
+    run_all(args, pathlib.Path(args.out), command)
 
 
 def run_all(args, out, command):

@@ -19,6 +19,7 @@ class Cell:
         scores: what the number is called in a record: one name, or two where
             the table has two numbers in the cell.
         paper: the paper's value; None for what the paper does not have.
+        reference: the column that it is compared with, in its row.
         first: commands that must have run before, each once for all cells
             that name it.
         row, column: the cell's place in the table of the report.
@@ -33,6 +34,7 @@ class Cell:
     row: str
     column: str
     paper: PaperValue | None = None
+    reference: str = "uniform"
     first: tuple[tuple[str, ...], ...] = ()
 
     @property

@@ -154,6 +154,9 @@ def _cifar(
     name, row = f"{dataset}-resnet{depth}", f"{dataset} ResNet{depth}"
     if limit is not None:
         name, row = f"{name}-{limit}", f"{row}, {limit} images"
+    reference = "da" if table == "table2" else "uniform"
+    if lambda_p is not None:
+        reference = "uniform lambda_p=inf"
     found = []
     lambdas = LAMBDA_T if table in ("table1", "table2") else (1.0,)
     for lambda_t in lambdas if method == "mmel-s" else (None,):
@@ -185,6 +188,7 @@ def _cifar(
                 row,
                 column,
                 value,
+                reference,
             )
         )
     return found

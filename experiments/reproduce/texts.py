@@ -28,7 +28,7 @@ REPORT = "last"
 
 
 def table3(scale: str, places: Places) -> list[Cell]:
-    """GLUE development sets; the runs write files for the test sets."""
+    """GLUE development sets: five methods, labels of the teacher."""
     return [
         _cell("table3", of["task"], of["method"], value, scale, places)
         for of, value in read("table3")
@@ -138,21 +138,25 @@ def _cell(
     lambda_p: float | None = None,
     num_views: int | None = None,
 ) -> Cell:
-    column, data = method, []
+    column, data, reference = method, [], "uniform"
     # What the samples do not depend on.
     training = ()
     if table == "table4":
         column += f" {labels} labels"
+        reference = f"uniform {labels} labels"
     if search is not None:
         column += f" {search} {pairs} {mask_ratio:g}"
+        reference = "baseline"
         data += ["--search", search, "--pairs", pairs]
         data += ["--mask_ratio", f"{mask_ratio:g}"]
     if lambda_p is not None:
         column += f" lambda_p={lambda_p:g}"
+        reference = "uniform lambda_p=inf"
         if method != "uniform":
             training = ("--lambda_p", f"{lambda_p:g}")
     if num_views is not None:
         column += f" {num_views} views"
+        reference = f"uniform {num_views} views"
         training = ("--num_views", str(num_views))
         data += ["--num_augmented", str(max(NUM_VIEWS) - 1)]
     seeds = PAPER_SEEDS
@@ -193,5 +197,6 @@ def _cell(
         f"{task} ({metric})",
         column,
         value,
+        reference,
         tuple(("examples.glue", step, *options) for step in steps),
     )

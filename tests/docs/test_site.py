@@ -102,8 +102,8 @@ def test_internal_links_lead_somewhere(site):
 def test_nothing_is_left_to_be_filled_in(site):
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        assert "<!-- readme" not in text, page
-        assert "<!-- table" not in text, page
+        assert "<!-- help" not in text, page
+        assert "No record yet" not in text, page
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -144,14 +144,6 @@ def test_how_it_works_names_many_tests():
     assert len(set(re.findall(r"tests/[\w/]+\.py::\w+", text))) > 20
 
 
-def test_every_table_of_the_readme_is_on_the_page_of_tables():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    tables = (DOCS / "tables.md").read_text(encoding="utf-8")
-    names = re.findall(r"^<!-- table (\w+) -->$", readme, re.M)
-    assert len(names) > 3
-    assert re.findall(r"^<!-- readme (\w+) -->$", tables, re.M) == names
-
-
 def test_formulas_need_nothing_from_the_network(site):
     for name in ("how_it_works", "api/objectives"):
         text = (site / f"{name}.html").read_text(encoding="utf-8")
@@ -169,55 +161,7 @@ def test_formulas_need_nothing_from_the_network(site):
 # What is filled in
 
 
-def test_tables_of_the_readme(tmp_path):
-    (tmp_path / "README.md").write_text(
-        "a\n<!-- table one -->\n\n| 1 |\n\n<!-- end one -->\nb\n"
-    )
-    fill = hooks().fill
-    page = "x\n\n<!-- readme one -->\n\ny\n"
-    assert fill(page, "", tmp_path) == "x\n\n| 1 |\n\ny\n"
-    with pytest.raises(ValueError, match="Received: 'two'"):
-        fill("<!-- readme two -->", "", tmp_path)
-
-
-def test_tables_of_the_report(tmp_path):
-    fill = hooks().fill
-    note = fill("<!-- table small-table2 -->", "../", tmp_path)
-    assert "No record yet" in note
-    assert "experiments.reproduce table2 --scale small" in note
-    assert "No run" in fill("<!-- tables -->", "", tmp_path)
-    folder = tmp_path / "docs" / "tables"
-    folder.mkdir(parents=True)
-    (folder / "small-table2.md").write_text("# table2\n\nText.\n\n| 1 |\n")
-    page = fill("<!-- table small-table2 -->", "../", tmp_path)
-    assert page.startswith("Text.\n\n| 1 |\n\n[")
-    assert "](../tables/small-table2.md)" in page
-    assert fill("<!-- tables -->", "", tmp_path) == (
-        "- [small-table2](tables/small-table2.md)"
-    )
-
-
-def test_figures(tmp_path):
-    fill = hooks().fill
-    assert fill("<!-- figure a -->", "", tmp_path) == ""
-    (tmp_path / "docs" / "tables").mkdir(parents=True)
-    (tmp_path / "docs" / "tables" / "a.md").write_text("# a")
-    with pytest.raises(ValueError, match="must have its figure.*'a'"):
-        fill("<!-- figure a -->", "", tmp_path)
-    (tmp_path / "docs" / "images").mkdir(parents=True)
-    (tmp_path / "docs" / "images" / "a.png").write_bytes(b"")
-    assert fill("<!-- figure a -->", "../", tmp_path) == (
-        "![a](../images/a.png)"
-    )
-
-
-def test_help_and_averages():
-    fill = hooks().fill
-    text = fill("<!-- help augment -->", "")
+def test_help_of_a_command():
+    text = hooks().fill("<!-- help augment -->")
     assert "usage: keras-mmel augment" in text
     assert "--num_augmented N" in text
-    lines = fill("<!-- averages -->", "").splitlines()[2:]
-    assert lines == [
-        "| mmel-h / beam / separate / 0.4 | 84.5 | 84.1 |",
-        "| mmel-s / beam / separate / 0.4 | 84.0 | 84.4 |",
-    ]

@@ -1,4 +1,4 @@
-"""The quickstart at toy size: its record, its table and its picture."""
+"""The quickstart at toy size: its record and its table."""
 
 import json
 
@@ -7,33 +7,31 @@ import pytest
 from sklearn.datasets import load_digits
 
 from examples import quickstart
-from experiments import quickstart_figure
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Record, printed text and picture of one run of one epoch."""
+    """Record of one run of one epoch."""
     folder = tmp_path_factory.mktemp("quickstart")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickstart, "TRAINING_DIGITS", 40)
         patch.setattr(quickstart, "PASSES", 1)
         patch.chdir(folder)
         quickstart.main(
-            ["--seeds", "1", "--epochs", "1"]
-            + ["--out", "deep/record.json", "--figure", "deep/picture.png"]
+            ["--seeds", "1", "--epochs", "1"] + ["--out", "deep/record.json"]
         )
     record = json.loads((folder / "deep/record.json").read_text())
-    return record, folder / "deep/record.json", folder / "deep/picture.png"
+    return record
 
 
 def test_every_method_runs_and_is_recorded(run):
-    record, _, _ = run
+    record = run
     methods = ["da", "uniform", "mmel-h", "mmel-s"]
     assert [one["method"] for one in record["runs"]] == methods
     assert sorted(record["scores"]) == sorted(methods)
     assert record["command"] == (
         "python -m examples.quickstart --seeds 1 --epochs 1 --out "
-        "deep/record.json --figure deep/picture.png"
+        "deep/record.json"
     )
     for one in record["runs"]:
         assert len(one["curves"]["test_loss"]) == 1
@@ -45,7 +43,7 @@ def test_every_method_runs_and_is_recorded(run):
 
 
 def test_picture_shows_shifts_of_real_digits(run):
-    views = run[0]["views"]
+    views = run["views"]
     digits = load_digits()
     pixels = np.array(views["pixels"])
     assert pixels.shape[1:] == (quickstart.NUM_VIEWS, 8, 8)
@@ -58,14 +56,6 @@ def test_picture_shows_shifts_of_real_digits(run):
         for view in group[1:]:
             assert any(np.array_equal(view, shift) for shift in shifts)
     np.testing.assert_allclose(np.sum(views["weights"], axis=1), 1, atol=1e-3)
-
-
-def test_picture_comes_from_the_record_alone(run, tmp_path):
-    _, record, picture = run
-    again = tmp_path / "again.png"
-    quickstart_figure.main(["--record", str(record), "--figure", str(again)])
-    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert again.read_bytes() == picture.read_bytes()
 
 
 def test_shifted_holds_the_eight_neighbours():
@@ -119,4 +109,3 @@ def test_help_names_the_defaults(capsys):
     assert stopped.value.code == 0
     text = capsys.readouterr().out
     assert "runs/quickstart.json" in text
-    assert "runs/quickstart.png" in text

@@ -1,8 +1,9 @@
 """Made-up records in the places where the cells of a table have theirs."""
 
 import importlib
-import json
 
+from examples import records
+from experiments import paper_tables
 from experiments.reproduce import registry
 from experiments.reproduce.cells import Places
 
@@ -15,20 +16,28 @@ ENVIRONMENT = {
     "keras": "3.15.1",
     "backend": "tensorflow",
 }
+MADE = {
+    "command": "python -m experiments.made_up",
+    "environment": ENVIRONMENT,
+    "hours": 0.5,
+}
 
 
-def write(out, table, values, make, only=(), **presets):
+def write(results, table, values, make, only=()):
     """Write the records of some cells.
 
     Args:
-        out: folder of the records.
-        table: which table, at the small scale.
-        values: by column, the scores of seeds 0, 1, ...
-        make: from a score and a seed to a record.
-        only: words in the names of the cells.
-        presets: of the text cells.
+        results: Folder of the records.
+        table: Which table, at the small scale.
+        values: By column, the scores of seeds 0, 1, ...
+        make: From a score to what a record has beside `MADE` and its seed.
+        only: Words in the names of the cells.
     """
-    places = Places(out=str(out), **presets)
+    names = ("masked_lm", "teacher", "student")
+    places = Places(
+        out=str(results / "small"),
+        **dict.fromkeys(names, paper_tables.SMALL_PRESET),
+    )
     cells = registry.collect([table], "small", places, only)
     found = {cell.column: cell for cell in cells}
     for column, scores in values.items():
@@ -36,5 +45,4 @@ def write(out, table, values, make, only=(), **presets):
         script = importlib.import_module(cell.module)
         for seed, score in enumerate(scores):
             path = script.record_path(cell.run_arguments(seed))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(make(score, seed)))
+            records.write_record(path, MADE | {"seed": seed} | make(score))

@@ -1,14 +1,10 @@
-import statistics
-
 import keras
 import numpy as np
 import pytest
-import scipy.stats
 
 from examples import quickstart
 from examples import records
 from experiments import digits
-from experiments import digits_table
 from experiments import digits_training
 from experiments import digits_views
 
@@ -16,8 +12,6 @@ from experiments import digits_views
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
-
-RECORDS = records.ROOT / "experiments" / "results" / "digits"
 
 
 def settings(method, shift=2):
@@ -189,63 +183,3 @@ class TestRecords:
             np.testing.assert_allclose(
                 alone["curves"][name], curve, rtol=1e-3, err_msg=name
             )
-
-
-class TestTable:
-    def test_difference_and_welch(self):
-        def record(method, accuracies):
-            scores = dict.fromkeys(
-                ("effective_views", *digits_table._SHARES), 0.25
-            )
-            return {
-                "method": method,
-                "command": "python",
-                "environment": records.environment(),
-                "cpu_seconds": 30.0,
-                "settings": {"shift": 2},
-                "runs": [
-                    {
-                        "seed": seed,
-                        "scores": scores
-                        | {"accuracy": a, "accuracy_shifted": a / 2},
-                    }
-                    for seed, a in enumerate(accuracies)
-                ],
-            }
-
-        one, other = [0.9, 0.92, 0.91], [0.95, 0.93, 0.96]
-        text = digits_table.text_of(
-            [record("hard", one), record("uniform", other)]
-        )
-        uniform, hard = text.splitlines()[6:8]
-        p = scipy.stats.ttest_ind(one, other, equal_var=False).pvalue
-        difference = 100 * (np.mean(one) - np.mean(other))
-        assert uniform.startswith("| 2 | `uniform` | 3 | 94.67 ± 1.53 |  |  |")
-        assert hard.startswith(
-            f"|  | `hard` | 3 | 91.00 ± {100 * statistics.stdev(one):.2f} | "
-            f"{difference:+.2f} | {p:.3f} | 45.50 ± "
-        )
-        assert hard.endswith("| 0.25 | 25.0 | 25.0 | 25.0 | 25.0 |")
-        assert "left out" not in text
-        text = digits_table.text_of(
-            [record("hard-fewer", one), record("hard-whole", other)]
-        )
-        assert (
-            f"| `hard-whole` minus `hard-fewer` | 2 | {-difference:+.2f} | "
-            f"{p:.3f} | {-difference / 2:+.2f} | {p:.3f} |\n"
-        ) in text
-        assert text.count(" minus `") == 1
-
-    def test_figure(self, made, tmp_path):
-        table, figure = tmp_path / "a" / "t.md", tmp_path / "b" / "f.png"
-        digits_table.write(list(made.values()), table, figure)
-        assert table.read_text().count("\n| ") == 4
-        assert figure.stat().st_size > 10_000
-
-    @pytest.mark.skipif(
-        not digits_table.TABLE.exists(), reason="no table is committed"
-    )
-    def test_the_committed_one_is_that_of_the_records(self):
-        expected = digits_table.text_of(records.read_records(RECORDS))
-        text = digits_table.TABLE.read_text(encoding="utf-8")
-        assert text == expected, "run: python -m experiments.digits --docs"

@@ -1,0 +1,269 @@
+"""Every figure of the README and the documentation, from records."""
+
+import pathlib
+import statistics
+
+import matplotlib.figure
+import numpy as np
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
+from matplotlib.ticker import NullLocator
+
+from examples import records
+from experiments import digits_table
+from experiments import paper_tables
+
+# Okabe and Ito's colours: told apart by all readers and on grey print.
+COLORS = {
+    "da": "#8a8a8a",
+    "uniform": "#0072b2",
+    "mmel-h": "#d55e00",
+    "mmel-s": "#009e73",
+}
+PAPER_FIGURES = ("rivals", "lambda_p", "glue_lambda_p", "figure2")
+
+
+def write(
+    results: pathlib.Path, folder: pathlib.Path, scale: str = "small"
+) -> list[pathlib.Path]:
+    """Draw every figure that has its records.
+
+    Args:
+        results: Folder of the records.
+        folder: Where the pictures go.
+        scale: Of the tables of `experiments.reproduce`.
+
+    Returns:
+        The files.
+    """
+    found = {}
+    if (results / "quickstart.json").exists():
+        record = records.read_record(results / "quickstart.json")
+        found["quickstart"] = quickstart(record)
+    if digits := digits_table.read(results):
+        found["digits"] = label_loss(digits)
+    for table in PAPER_FIGURES:
+        lines = paper_tables.lines_of(table, scale, results)
+        lines = [line for line in lines if line.records]
+        if len(lines) > 1:
+            found[f"{scale}-{table}"] = of_table(table, lines)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in found.items():
+        # No version inside: the same records, the same file.
+        figure.savefig(
+            folder / f"{name}.png", dpi=130, metadata={"Software": None}
+        )
+    return [folder / f"{name}.png" for name in found]
+
+
+# The quickstart: views with their weights; losses and effective views
+
+
+def quickstart(record: dict) -> matplotlib.figure.Figure:
+    """Left, views of a few digits with their weights; right, the training."""
+    figure = matplotlib.figure.Figure((10, 4.4), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1.25, 1))
+    views = record["views"]
+    pixels, weights = np.array(views["pixels"]), np.array(views["weights"])
+    rows, columns = weights.shape
+    left.suptitle(
+        f"Views of {rows} training digits and their weights in MMEL-H after "
+        f"{views['after_steps']} steps\n(bar: weight of the view in its "
+        "group; dashed: equal weights)",
+        fontsize=10,
+    )
+    axes = left.subplots(rows, columns, squeeze=False)
+    for row, column in np.ndindex(rows, columns):
+        _draw_view(
+            axes[row, column],
+            pixels[row, column],
+            weights[row, column],
+            1 / columns,
+        )
+    for column in range(columns):
+        name = "original" if column == 0 else f"view {column}"
+        axes[0, column].set_title(name, fontsize=9)
+    _draw_training(*right.subplots(2, 1, sharex=True), record)
+    return figure
+
+
+def _draw_view(axes, pixels, weight, equal):
+    height, width = pixels.shape
+    axes.imshow(
+        pixels, cmap="gray_r", vmin=0, vmax=16, extent=(0, width, height, 0)
+    )
+    bar, thickness = height + 0.5, 0.7
+    axes.add_patch(Rectangle((0, 0), width, height, fill=False, ec="#bbbbbb"))
+    axes.add_patch(Rectangle((0, bar), width, thickness, color="#e8e8e8"))
+    axes.add_patch(
+        Rectangle((0, bar), width * weight, thickness, color=COLORS["mmel-h"])
+    )
+    axes.plot(
+        [width * equal] * 2,
+        [bar - 0.25, bar + thickness + 0.25],
+        color="#333333",
+        linewidth=1,
+        linestyle=(0, (1.5, 1.5)),
+    )
+    axes.text(
+        width, bar + thickness + 0.3, f"{weight:.2f}", ha="right", va="top"
+    )
+    axes.set(xlim=(-0.1, width + 0.1), ylim=(height + 2.8, -0.1))
+    axes.axis("off")
+
+
+def _draw_training(loss_axes, views_axes, record):
+    """Means over the seeds, with a band of one standard deviation."""
+    settings = record["settings"]
+    for axes, name in (
+        (loss_axes, "test_loss"),
+        (views_axes, "effective_views"),
+    ):
+        for method, color in COLORS.items():
+            curves = [
+                run["curves"][name]
+                for run in record["runs"]
+                if run["method"] == method and name in run["curves"]
+            ]
+            if not curves:
+                continue
+            mean, deviation = np.mean(curves, axis=0), np.std(curves, axis=0)
+            x = settings["steps_per_epoch"] * np.arange(1, len(mean) + 1)
+            axes.plot(x, mean, ".-", color=color, label=method)
+            low, high = mean - deviation, mean + deviation
+            axes.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
+    loss_axes.set_title(f"Test loss (seeds: {settings['seeds']})", fontsize=10)
+    loss_axes.set_yscale("log")
+    loss_axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    loss_axes.yaxis.set_major_formatter("{x:g}")
+    loss_axes.yaxis.set_minor_locator(NullLocator())
+    loss_axes.legend(frameon=False, ncols=2)
+    views = settings["num_views"]
+    views_axes.set_title(
+        f"Effective number of views (of {views}; mmel-s weighs {views - 1})",
+        fontsize=10,
+    )
+    views_axes.set(xlabel="step")
+
+
+# Digits that lose their label
+
+
+def label_loss(found: dict) -> matplotlib.figure.Figure:
+    """Accuracy by shift, and what views without their label weigh."""
+    figure = matplotlib.figure.Figure((9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    shifts = sorted({shift for _, shift in found if shift})
+
+    def scores(method, shift, name):
+        values = digits_table.scores(found[method, shift], name)
+        return list(values.values())
+
+    for number, method in enumerate(digits_table.ORDER):
+        style = {"color": f"C{number}", "label": method}
+        if (method, None) in found:
+            level = statistics.mean(scores(method, None, "accuracy"))
+            left.axhline(level, linestyle=":", **style)
+            continue
+        at = [shift for shift in shifts if (method, shift) in found]
+        if not at:
+            continue
+        kind = method.partition("-")[2]
+        style |= {"marker": "o", "markersize": 4}
+        style["linestyle"] = {"whole": "--", "fewer": ":"}.get(kind, "-")
+        values = [scores(method, shift, "accuracy") for shift in at]
+        left.errorbar(
+            [shift + 0.04 * (number - 3) for shift in at],
+            [statistics.mean(v) for v in values],
+            [statistics.stdev(v) if v[1:] else 0.0 for v in values],
+            capsize=2,
+            **style,
+        )
+        weights = [scores(method, shift, "lost_weight") for shift in at]
+        right.plot(at, [statistics.mean(w) for w in weights], **style)
+    left.set_ylabel("test accuracy in percent")
+    right.set_ylabel("weight of views that lost\ntheir label, in percent")
+    for axes in (left, right):
+        axes.set(xticks=shifts, xlabel="largest shift, pixels of 8")
+        axes.grid(axis="y", alpha=0.3)
+    left.legend(fontsize=8)
+    return figure
+
+
+# Tables of the paper
+
+
+def of_table(table: str, lines: list) -> matplotlib.figure.Figure:
+    """A curve over lambda_p or epochs; for others a row of dots a cell."""
+    figure = matplotlib.figure.Figure(layout="constrained")
+    if table.endswith("lambda_p"):
+        figure.set_size_inches(7, 4)
+        _draw_lambda(figure.add_subplot(), lines)
+    elif table == "figure2":
+        rows = list(dict.fromkeys(line.cell.row for line in lines))
+        height = (len(rows) + 1) // 2
+        figure.set_size_inches(9, 2.7 * height)
+        places = figure.subplots(height, 2, squeeze=False).flat
+        for axes, row in zip(places, rows, strict=False):
+            draw_curves(axes, [ln for ln in lines if ln.cell.row == row])
+            axes.set_title(row)
+        for axes in figure.axes[len(rows) :]:
+            axes.set_axis_off()
+        figure.axes[0].legend()
+    else:
+        figure.set_size_inches(8, 0.3 * len(lines) + 1.2)
+        _draw_dots(figure.add_subplot(), lines)
+    return figure
+
+
+def _values(line):
+    return list(line.scores(line.cell.scores[0]).values())
+
+
+def _draw_dots(axes, lines):
+    for place, line in enumerate(lines):
+        values = _values(line)
+        axes.plot(values, [place] * len(values), "o", color="C0", alpha=0.5)
+        axes.plot([statistics.mean(values)], [place], "|k", markersize=14)
+        if line.cell.paper:
+            axes.plot([line.cell.paper.mean[0]], [place], "x", color="C3")
+    names = [f"{line.cell.row}  {line.cell.column}" for line in lines]
+    axes.set_yticks(range(len(lines)), names)
+    axes.invert_yaxis()
+    axes.set_xlabel("score in percent (dots: seeds; x: the paper, if any)")
+    axes.grid(axis="x", alpha=0.3)
+
+
+def _draw_lambda(axes, lines):
+    for place, line in enumerate(lines):
+        values = _values(line)
+        axes.plot([place] * len(values), values, "o", color="C0", alpha=0.4)
+    axes.plot([statistics.mean(_values(line)) for line in lines], "k-")
+    names = [line.cell.column.rpartition("=")[2] for line in lines]
+    axes.set_xticks(range(len(lines)), names)
+    axes.set_xlabel("lambda_p (0: the hardest view, inf: the mean)")
+    axes.set_ylabel("score in percent (dots: seeds)")
+    axes.grid(axis="y", alpha=0.3)
+
+
+def draw_curves(axes, lines: list) -> None:
+    """Development scores by epoch: the mean over seeds, and their range."""
+    for line in lines:
+        name = "val_" + line.cell.scores[0].rpartition(".")[2]
+        curves = [record["curves"] for record in line.records]
+        values = 100 * np.array([curve[name] for curve in curves])
+        epochs = curves[0]["val_epoch"]
+        (drawn,) = axes.plot(
+            epochs, values.mean(axis=0), ".-", label=line.cell.column
+        )
+        axes.fill_between(
+            epochs,
+            values.min(axis=0),
+            values.max(axis=0),
+            color=drawn.get_color(),
+            alpha=0.15,
+            linewidth=0,
+        )
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set(xlabel="epoch", ylabel="score in percent")
+    axes.grid(alpha=0.3)

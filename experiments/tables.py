@@ -1,0 +1,357 @@
+"""Every table of the README and the documentation, by name, from records.
+
+A table stands between a line `<!-- table NAME -->` and a line
+`<!-- end NAME -->`. `python -m experiments.report` writes what is between.
+"""
+
+import functools
+import json
+import pathlib
+import re
+import statistics
+
+from examples.glue_tasks import TASKS
+from experiments import digits_table
+from experiments import markdown
+from experiments import paired
+from experiments import paper_tables
+from experiments.reproduce import paper
+from experiments.reproduce import registry
+
+_TABLE = re.compile(
+    r"(<!-- table ([\w-]+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL
+)
+_SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}
+_ARMS = {
+    "ours": "`MaskedLMAugmenter`",
+    "ours_jit": "the same, compiled with XLA",
+    "keras_loop": "algorithm 2 as a plain loop, Keras",
+    "transformers_loop": "algorithm 2 as a plain loop, transformers",
+    "nlpaug": "nlpaug",
+}
+
+
+def _read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def from_record(name: str):
+    """Give a function the record of that name; no table without it."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def table(results: pathlib.Path) -> str:
+            path = results / f"{name}.json"
+            return function(_read(path)) if path.exists() else ""
+
+        return table
+
+    return decorate
+
+
+def scores_of(record: dict, name: str, factor: float = 100) -> dict:
+    """By method, a score of the runs of a record by seed."""
+    found = {}
+    for run in record["runs"]:
+        seeds = found.setdefault(run["method"], {})
+        seeds[run["seed"]] = factor * run["scores"][name]
+    return found
+
+
+# Results
+
+
+def helps(results: pathlib.Path) -> str:
+    """Does it help? The objectives beside the mean of the views."""
+    rows, tests = [], []
+
+    def add(name, scores):
+        """A row; `scores` by method and seed."""
+        if "uniform" not in scores:
+            return
+        rows.append([name, markdown.spread(scores["uniform"].values())])
+        for method in ("mmel-h", "mmel-s"):
+            tests.append(
+                paired.difference(scores.get(method, {}), scores["uniform"])
+            )
+
+    path = results / "quickstart.json"
+    if path.exists():
+        record = _read(path)
+        add("digits, accuracy", scores_of(record, "accuracy"))
+        shifted = scores_of(record, "accuracy_shifted")
+        add("digits shifted by a pixel, accuracy", shifted)
+    for table in ("rivals", "table3"):
+        lines = [
+            line
+            for line in paper_tables.lines_of(table, "small", results)
+            if line.records
+        ]
+        for row in dict.fromkeys(line.cell.row for line in lines):
+            (score,) = {ln.cell.scores[0] for ln in lines if ln.cell.row == row}
+            of = {
+                line.cell.column: line.scores(score)
+                for line in lines
+                if line.cell.row == row
+            }
+            add(f"{row}, {score}" if table == "rivals" else f"GLUE {row}", of)
+    if not rows:
+        return ""
+    texts = iter(paired.columns(tests))
+    for row in rows:
+        for mean, p in (next(texts), next(texts)):
+            row.append(f"{mean}, p {p}" if p else mean)
+    header = ["few labels, small models", "mean of the views, `uniform`"]
+    header += ["`mmel-h` minus it", "`mmel-s` minus it"]
+    return (
+        markdown.table(header, rows)
+        + "\nIn percent, the same views and seeds; p by a paired t-test, in "
+        "brackets by Holm's method for all of the table.\n"
+    )
+
+
+@from_record("quickstart")
+def quickstart(record: dict) -> str:
+    """The digits with shifts of a pixel."""
+    accuracy = scores_of(record, "accuracy")
+    shifted = scores_of(record, "accuracy_shifted")
+    tests = {
+        name: paired.columns(
+            paired.difference(of, scores["uniform"])
+            for method, of in scores.items()
+            if method != "uniform"
+        )
+        for name, scores in (("plain", accuracy), ("shifted", shifted))
+    }
+    rows = []
+    for method in accuracy:
+        row = [f"`{method}`"]
+        for name, of in (("plain", accuracy), ("shifted", shifted)):
+            row.append(markdown.spread(of[method].values()))
+            if method == "uniform":
+                row += ["", ""]
+            else:
+                row += tests[name].pop(0)
+        for name, digits in (("test_loss", 3), ("cpu_seconds", 1)):
+            values = scores_of(record, name, 1)[method].values()
+            row.append(markdown.spread(values, digits))
+        rows.append(row)
+    header = ["method", "test accuracy, %", "minus `uniform`", "p (Holm)"]
+    header += ["shifted by a pixel, %", *header[2:], "test loss"]
+    return (
+        markdown.table([*header, "CPU seconds a run"], rows)
+        + f"\nMean ± standard deviation over {record['settings']['seeds']} "
+        "seeds; differences seed by seed, paired t-test. The whole run took "
+        f"{record['cpu_seconds']:.0f} CPU seconds. "
+        f"{markdown.origin([record])}.\n"
+    )
+
+
+@from_record("text_quickstart")
+def text_quickstart(record: dict) -> str:
+    """The text quickstart."""
+    accuracy = scores_of(record, "accuracy")
+    loss = scores_of(record, "loss", 1)
+    tests = paired.columns(
+        paired.difference(of, accuracy.get("uniform", {}))
+        for method, of in accuracy.items()
+        if method != "uniform"
+    )
+    rows = [
+        [
+            f"`{method}`",
+            str(len(of)),
+            markdown.spread(of.values(), 1),
+            *(("", "") if method == "uniform" else tests.pop(0)),
+            markdown.spread(loss[method].values(), 3),
+        ]
+        for method, of in accuracy.items()
+    ]
+    header = ["method", "seeds", "test accuracy, %", "minus `uniform`"]
+    return (
+        markdown.table([*header, "p (Holm)", "test loss"], rows)
+        + f"\n{markdown.origin([record])}.\n"
+    )
+
+
+def glue(results: pathlib.Path) -> str:
+    """GLUE: a row for each method and kind of labels, a column for a task."""
+    scores, made = {}, {}
+    for table in ("table3", "table4"):
+        for line in paper_tables.lines_of(table, "small", results):
+            for record in line.records:
+                settings = record["settings"]
+                labels = settings["labels"]
+                name = f"`{record['method']}`"
+                name += f", {labels} labels" if labels else ""
+                cell = scores.setdefault(name, {}).setdefault(
+                    settings["task"], {}
+                )
+                # The two tables share runs: one of a seed counts.
+                cell |= line.scores(line.cell.scores[0])
+                made[name, settings["task"], record["seed"]] = record
+    if not made:
+        return ""
+    constant = results / "glue_constant.json"
+    above = ""
+    if constant.exists():
+        record = _read(constant)
+        above = (
+            " `constant` gives every example the answer that is most common "
+            f"in training: {markdown.origin([record])}."
+        )
+    tasks = [task for task in TASKS if any(task in s for s in scores.values())]
+    rows = [
+        [name, *(_with_count(of.get(task, {})) for task in tasks)]
+        for name, of in scores.items()
+    ]
+    if above:
+        row = ["`constant`"]
+        for task in tasks:
+            value = record["scores"].get(task, {}).get(TASKS[task].metrics[0])
+            row.append("" if value is None else f"{100 * value:.1f}")
+        rows.insert(0, row)
+    header = [f"{task} {TASKS[task].metrics[0]}" for task in tasks]
+    return (
+        markdown.table(["method", *header], rows)
+        + "\nScores of the last epoch in percent, mean ± standard deviation "
+        "(number of seeds). "
+        f"{markdown.origin(made.values())}.{above}\n"
+    )
+
+
+def _with_count(values):
+    if not values:
+        return ""
+    return f"{markdown.spread(values.values(), 1)} ({len(values)})"
+
+
+def averages(results: pathlib.Path) -> str:
+    """Averages that the paper prints and that are not those of its cells."""
+    del results
+    of_rows = {}
+    for of, value in paper.read("table6"):
+        key = " / ".join(str(v) for name, v in of.items() if name != "task")
+        of_rows.setdefault(key, {})[of["task"]] = value.mean
+    rows = []
+    for key, values in of_rows.items():
+        (printed,) = values.pop("avg")
+        mean = statistics.mean(n for means in values.values() for n in means)
+        # Nine rounded numbers, and their mean rounded again.
+        if abs(printed - mean) > 0.12:
+            rows.append([key, f"{printed:.1f}", f"{mean:.1f}"])
+    header = ["row of table 6", "printed", "mean of its cells"]
+    return markdown.table(header, rows)
+
+
+# Costs
+
+
+@from_record("benchmarks/pipeline")
+def pipeline(record: dict) -> str:
+    """What a view costs in the input pipeline."""
+    rows = [
+        [name.replace("_", " "), *map(markdown.quartiles, found.values())]
+        for name, found in record["pipelines"].items()
+    ]
+    header = [f"{record['views']} views, batches of {record['batch_size']}"]
+    for name in next(iter(record["pipelines"].values())):
+        header.append(name.replace("_", " "))
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+def _steps(record):
+    rows = [
+        [
+            f"{case}, {method}",
+            f"{found['examples']} x {found['views']}",
+            f"{figures['cpu_ms_per_step']:.2f}",
+            markdown.quartiles(figures["ratio_to_plain"], 3),
+        ]
+        for case, found in record["cases"].items()
+        for method, figures in found["methods"].items()
+    ]
+    step = "one training step" + ", XLA" * record["jit_compile"]
+    header = [step, "groups x views", "CPU ms", "ratio to plain `fit`"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+@from_record("benchmarks/text_generation")
+def text_generation(record: dict) -> str:
+    """Sentences a CPU-second of each way to augment."""
+    rows = [
+        [
+            f"{_SIZES[size]}: {_ARMS[arm]}",
+            f"{figures['sentences_per_cpu_second']['median']:.3g}",
+            markdown.quartiles(figures["ours_to_this"], 1),
+        ]
+        for size, found in record["sizes"].items()
+        for arm, figures in found["arms"].items()
+    ]
+    header = ["four samples of a sentence", "sentences a CPU-second"]
+    return (
+        markdown.table([*header, "ours to this"], rows)
+        + f"\n{markdown.origin([record])}.\n"
+    )
+
+
+@from_record("benchmarks/diagnostics")
+def diagnostics(record: dict) -> str:
+    """What watching view weights costs."""
+    rows = [
+        [
+            case,
+            f"{found['cpu_ms_per_step']:.2f}",
+            f"{found['cpu_ms_per_look']:.0f}",
+            f"{found['looks_per_fit']:.1f} in {found['epochs']} epochs of "
+            f"{found['steps_per_epoch']} steps",
+            f"{100 * found['share_of_looks']:.2f}",
+            markdown.quartiles(found["ratio_to_plain"], 3),
+        ]
+        for case, found in record["cases"].items()
+    ]
+    header = ["`fit` with `ViewWeights`", "CPU ms a step", "CPU ms a look"]
+    header += ["looks", "share of looks, %", "`fit` with to without"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+TABLES = {
+    "helps": helps,
+    "quickstart": quickstart,
+    "digits": digits_table.table_of,
+    "text_quickstart": text_quickstart,
+    "glue": glue,
+    "averages": averages,
+    "pipeline": pipeline,
+    "step": from_record("benchmarks/step")(_steps),
+    "step_jit": from_record("benchmarks/step_jit")(_steps),
+    "text_generation": text_generation,
+    "diagnostics": diagnostics,
+} | {
+    f"{scale}-{table}": functools.partial(paper_tables.table_of, table, scale)
+    for scale in ("small", "paper")
+    for table in registry.TABLES
+}
+
+
+def updated(text: str, results: pathlib.Path) -> str:
+    """A page with every table made anew.
+
+    Args:
+        text: The page.
+        results: Folder of the records.
+
+    Raises:
+        ValueError: If a table has no name known here.
+    """
+
+    def replace(match):
+        begin, name, end = match.groups()
+        if name not in TABLES:
+            raise ValueError(
+                f"A table must be one of {sorted(TABLES)}. Received: {name!r}"
+            )
+        content = TABLES[name](results) or "No record yet.\n"
+        return f"{begin}\n{content}\n{end}"
+
+    return _TABLE.sub(replace, text)
