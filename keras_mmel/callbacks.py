@@ -1,11 +1,13 @@
-"""Callbacks that steer the training of an `MMELModel`."""
+"""Callbacks: a schedule of `lambda_p`, and scores on groups of views."""
 
 from collections.abc import Callable
+from collections.abc import Iterable
 
 import keras
 
 from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
+from keras_mmel.scores.of_views import ViewValues
 
 
 class LambdaSchedule(keras.callbacks.Callback):
@@ -62,3 +64,52 @@ class LambdaSchedule(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:
             logs["lambda_p"] = self.model.lambda_p
+
+
+class ViewScores(keras.callbacks.Callback):
+    """Logs the scores of `evaluate_views` at the end of every epoch.
+
+    Put it before the callbacks that watch its scores, and tell them which
+    direction is better, since Keras knows that of compiled metrics only.
+
+    Args:
+        groups: Batches of held-out groups, the same in every pass, such as
+            `keras_mmel.data.grid_views` makes. A dataset, a list, or anything
+            that can be gone through once an epoch.
+        prefix: What comes before the names of the scores.
+
+    Raises:
+        TypeError: If `groups` cannot be gone through more than once.
+        ValueError: If the model is not compiled, or `groups` holds no groups.
+
+    Example:
+
+    ```python
+    watch = [
+        keras_mmel.callbacks.ViewScores(held_out),
+        keras.callbacks.EarlyStopping("val_worst_accuracy", mode="max"),
+    ]
+    mmel.fit(groups, epochs=50, callbacks=watch)
+    ```
+    """
+
+    def __init__(self, groups: Iterable, prefix: str = "val_"):
+        super().__init__()
+        if not hasattr(groups, "__iter__") or iter(groups) is groups:
+            raise TypeError(
+                "`groups` must be batches that can be gone through in every "
+                "epoch, such as a dataset or a list. "
+                f"Received: groups of type {type(groups).__name__}"
+            )
+        self.groups = groups
+        self.prefix = prefix
+        self._values: ViewValues | None = None
+
+    def on_train_begin(self, logs=None):
+        # Traced anew: the model may have been compiled since the last `fit`.
+        self._values = ViewValues(self.model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        scores = self._values.scores(self._values.collect(self.groups))
+        if logs is not None:
+            logs.update({self.prefix + k: v for k, v in scores.items()})

@@ -194,3 +194,53 @@ def test_a_model_that_has_no_objective_is_refused():
             verbose=0,
             callbacks=[LambdaSchedule(lambda epoch: 1.0)],
         )
+
+
+class TestViewScores:
+    def held_out(self):
+        rng = np.random.default_rng(3)
+        views = rng.normal(size=(6, 3, 4)).astype("float32")
+        return [({"views": views}, rng.integers(0, 2, 6))]
+
+    def fit(self, callbacks, epochs=3):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+        mmel = keras_mmel.MMELModel(model)
+        mmel.compile(
+            "sgd",
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            metrics=["accuracy"],
+        )
+        history = mmel.fit(
+            *self.held_out()[0], epochs=epochs, verbose=0, callbacks=callbacks
+        )
+        return mmel, history
+
+    def test_the_log_has_the_scores_of_the_epoch(self):
+        groups = self.held_out()
+        callback = keras_mmel.callbacks.ViewScores(groups)
+        mmel, history = self.fit([callback])
+        for name, value in mmel.evaluate_views(groups).items():
+            logged = history.history[f"val_{name}"]
+            assert len(logged) == 3
+            np.testing.assert_allclose(logged[-1], value, rtol=1e-6)
+
+    # Keras's own way of saving a variable of TensorFlow, with NumPy 2.
+    @pytest.mark.filterwarnings("ignore:__array__ implementation")
+    def test_others_can_watch_them(self, tmp_path):
+        path = tmp_path / "best.keras"
+        callbacks = [
+            keras_mmel.callbacks.ViewScores(self.held_out()),
+            keras.callbacks.EarlyStopping(
+                "val_worst_accuracy", mode="max", baseline=2.0, patience=1
+            ),
+            keras.callbacks.ModelCheckpoint(
+                path, "val_worst_loss", mode="min", save_best_only=True
+            ),
+        ]
+        _, history = self.fit(callbacks, epochs=5)
+        assert len(history.epoch) == 1 and path.exists()
+
+    def test_groups_that_end_after_one_pass_are_refused(self):
+        with pytest.raises(TypeError, match="in every epoch"):
+            keras_mmel.callbacks.ViewScores(iter(self.held_out()))
