@@ -11,6 +11,8 @@ import math
 
 import tensorflow as tf
 
+from keras_mmel.data.seeds import draw
+
 
 def transform(images, degrees, down, right):
     """Images turned about their middle, then shifted; black comes in.
@@ -58,21 +60,23 @@ def rotated_views(degrees=60.0, power=4.0, shift=1, flip=False):
     def augment(images, seeds):
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
         flat = tf.reshape(seeds, (-1, 2))
-        drawn = tf.map_fn(
-            lambda seed: tf.random.stateless_uniform((4,), seed),
-            flat,
-            fn_output_signature=tf.float32,
-        )
-        signed = 2 * drawn[:, 0] - 1
+
+        def uniform(stream):
+            return tf.cast(draw(flat, 2**24, stream), tf.float32) / 2**24
+
+        signed = 2 * uniform(0) - 1
         angles = tf.sign(signed) * tf.abs(signed) ** power * degrees
-        moves = tf.floor(drawn[:, 1:3] * (2 * shift + 1)) - shift
+        down, right = (
+            tf.floor(uniform(stream) * (2 * shift + 1)) - shift
+            for stream in (1, 2)
+        )
         copies = tf.repeat(images, views, axis=0)
         if flip:
             mirrored = tf.reverse(copies, [2])
             copies = tf.where(
-                (drawn[:, 3] < 0.5)[:, None, None, None], mirrored, copies
+                (uniform(3) < 0.5)[:, None, None, None], mirrored, copies
             )
-        made = transform(copies, angles, moves[:, 0], moves[:, 1])
+        made = transform(copies, angles, down, right)
         return tf.reshape(made, (batch, views, *images.shape[1:]))
 
     return augment
