@@ -1,27 +1,75 @@
 """The callback that looks at view weights during `fit`."""
 
+import contextlib
 import os
-import pathlib
+import time
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
-from keras_mmel.diagnostics import run_files
-from keras_mmel.diagnostics import summaries
-from keras_mmel.diagnostics import view_texts
-from keras_mmel.diagnostics.budget import Budget
+from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.diagnostics.tensorboard import Writer
+from keras_mmel.diagnostics.run import npz_path
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
-from keras_mmel.pages import pictures
 
 # Half of the 2 % that the last record of a run may fill up.
 _SHARE = 0.01
+
+
+class Budget:
+    """Says when something may run without taking more than a share of time.
+
+    Args:
+        share: Time it may take, in units of all other time since `start`.
+        clock: Gives seconds; for tests.
+    """
+
+    def __init__(
+        self, share: float, clock: Callable[[], float] = time.perf_counter
+    ):
+        self.share = share
+        self._clock = clock
+        self._last = 0.0
+        self._is_warm = False
+        self.start()
+
+    def start(self) -> None:
+        """Starts to count, from nothing spent."""
+        self.spent = 0.0
+        self._began = self._clock()
+
+    def allows(self) -> bool:
+        """Whether one more run, as long as the last, stays within the share.
+
+        The first two are always allowed: the first one, which loads and
+        allocates what later ones find in place, tells nothing about the time
+        of the others and does not count.
+        """
+        others = self._clock() - self._began - self.spent
+        return self.spent + self._last <= self.share * others
+
+    @contextlib.contextmanager
+    def spend(self) -> Iterator[None]:
+        """Counts what runs inside."""
+        began = self._clock()
+        try:
+            yield
+        finally:
+            took = self._clock() - began
+            if self._is_warm:
+                self._last = took
+                self.spent += took
+            else:
+                # As if it had not been, for the time of the others as well.
+                self._began += took
+                self._is_warm = True
 
 
 class ViewWeights(keras.callbacks.Callback):
@@ -63,9 +111,9 @@ class ViewWeights(keras.callbacks.Callback):
         tokenizer: None, or what made the `"token_ids"` among the inputs, to
             show them as text; its attribute `vocabulary` lists the pieces.
         log_dir: None, or the folder of TensorBoard; the summaries go into
-            `view_weights` below it. Needs TensorFlow.
-        save_to: None, or the file that keeps the run, `.npz` or `.json`; it is
-            written at each look.
+            `view_weights` below it. Needs the extra `tensorboard`.
+        save_to: None, or the `.npz` file that keeps the run; it is written at
+            each look.
 
     Attributes:
         run: The `keras_mmel.diagnostics.Run`.
@@ -112,7 +160,17 @@ class ViewWeights(keras.callbacks.Callback):
             ("every_n_epochs", every_n_epochs),
             ("every_n_steps", every_n_steps),
         ):
-            _check_interval(name, value)
+            if value is None:
+                continue
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int)
+                or value < 1
+            ):
+                raise ValueError(
+                    f"`{name}` must be None or a positive integer. "
+                    f"Received: {name}={value!r}"
+                )
         if every_n_epochs and every_n_steps:
             raise ValueError(
                 "Give `every_n_epochs` or `every_n_steps`, not both. Received: "
@@ -121,21 +179,18 @@ class ViewWeights(keras.callbacks.Callback):
             )
         self.every_n_epochs = every_n_epochs
         self.every_n_steps = every_n_steps
-        self.save_to = None if save_to is None else pathlib.Path(save_to)
-        if self.save_to is not None:
-            run_files.check_path(self.save_to)
+        self.save_to = None if save_to is None else npz_path(save_to)
         self.probe = probes.make_probe(probe, num_groups, batch_size)
-        num_views = self.probe.mask.shape[1]
         self.run = Run(
             mask=self.probe.mask,
-            view_names=_names("view_names", view_names, num_views),
-            classes=_classes(classes, self.probe),
+            view_names=[str(name) for name in view_names or ()],
+            classes=content.classes_of(self.probe, classes),
             class_names=None if class_names is None else [*class_names],
-            images=_images(images, self.probe),
-            texts=view_texts.of_probe(texts, tokenizer, self.probe),
+            images=content.images_of(self.probe, images),
+            texts=content.texts_of(self.probe, texts, tokenizer),
         )
         self.log_dir = log_dir
-        self._writer: Writer | None = None
+        self._writer: Any = None
         self._budget = Budget(_SHARE)
         self._epoch = 0
         self._steps_seen = self._batch = 0
@@ -162,7 +217,8 @@ class ViewWeights(keras.callbacks.Callback):
             }
             self.run.original_counts = not objective.soft_targets
         if self.log_dir is not None:
-            self._writer = Writer(os.path.join(self.log_dir, "view_weights"))
+            folder = os.path.join(self.log_dir, "view_weights")
+            self._writer = tensorboard.open_writer(folder)
         self._steps_seen = 0
         self._budget.start()
 
@@ -212,7 +268,7 @@ class ViewWeights(keras.callbacks.Callback):
                 lambda_p=self.model.lambda_p if has_lambda else np.nan,
             )
             if self._writer is not None:
-                summaries.write_record(self._writer, self.run)
+                tensorboard.write_record(self._writer, self.run)
             if self.save_to is not None:
                 self.run.save(self.save_to)
 
@@ -225,61 +281,6 @@ class ViewWeights(keras.callbacks.Callback):
         """On JAX the values are outside of the model while it trains."""
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
-
-
-def _check_interval(name, value):
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(
-            f"`{name}` must be None or a positive integer. "
-            f"Received: {name}={value!r}"
-        )
-
-
-def _names(name, given, count):
-    if given is None:
-        return []
-    given = [str(item) for item in given]
-    if len(given) != count:
-        raise ValueError(
-            f"`{name}` must have one name for each of the {count} views. "
-            f"Received: {name}={given!r}"
-        )
-    return given
-
-
-def _classes(given, probe):
-    if given is False:
-        return None
-    if given is None:
-        return probes.class_ids(probe)
-    found = np.asarray(given)
-    groups = len(probe.mask)
-    if found.dtype.kind not in "iu" or found.ndim != 1 or len(found) < groups:
-        raise ValueError(
-            "`classes` must be None, False or whole numbers, one for each of "
-            f"the {groups} groups. Received: an array of {found.dtype} of "
-            f"shape {found.shape}"
-        )
-    return found[:groups].astype("int64")
-
-
-def _images(given, probe):
-    if given is False:
-        return None
-    find = pictures.find_images if given is None else given
-    if not callable(find):
-        raise ValueError(
-            "`images` must be None, False or a function of the views of a "
-            f"batch. Received: images={given!r}"
-        )
-    found = probe.map_views(find)
-    shapes = {None if images is None else images.shape[1:] for images in found}
-    if len(shapes) != 1 or None in shapes:
-        # Sizes that change from batch to batch have no common grid.
-        return None
-    return pictures.thumbnails(np.concatenate(found))
 
 
 def _number(value):

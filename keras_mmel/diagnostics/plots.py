@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_mmel.diagnostics import draw_run
-from keras_mmel.diagnostics import draw_weights
-from keras_mmel.diagnostics import style
-from keras_mmel.diagnostics import summaries
+from keras_mmel.diagnostics import content
+from keras_mmel.diagnostics import drawing
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.diagnostics.run import as_run
 from keras_mmel.pages import pictures
-from keras_mmel.pages import words
 
 
 def plot_view_weights(
@@ -48,15 +45,8 @@ def plot_view_weights(
     plot_view_weights(weights)
     ```
     """
-    run = _run_of(weights, mask, view_names)
-    _check_record(run, record)
-    pyplot = style.matplotlib("pyplot")
-    with pyplot.rc_context(style.SETTINGS):
-        figure = pyplot.figure(figsize=(9, 3.2), layout="constrained")
-        draw_weights.draw_distributions(
-            figure, run.weights[record], run.counted, run.view_names
-        )
-    return figure
+    run = _run_of(weights, mask, view_names, record)
+    return drawing.make_figure(drawing.draw_weights, run, record)
 
 
 def plot_groups(
@@ -99,46 +89,21 @@ def plot_groups(
     ```
     """
     if isinstance(views, Run):
-        run = _run_of(views, mask, view_names)
+        run = _run_of(views, mask, view_names, record)
     else:
         if isinstance(views, Mapping) and "views" in views:
             mask = views.get("mask") if mask is None else mask
             views = views["views"]
-        run = _run_of(weights, mask, view_names)
-        run.images, run.texts = _images_or_texts(views)
-        _check_sizes(run)
-    _check_record(run, record)
-    kept = run.images if run.images is not None else run.texts
-    if kept is None:
+        held = _images_or_texts(views)
+        run = _run_of(weights, mask, view_names, record, **held)
+    if run.images is None and run.texts is None:
         raise ValueError(
             "`views` must hold images or texts. Received: a run without them"
         )
-    chosen = _choose(order, run, record, rows, len(kept))
-    pyplot = style.matplotlib("pyplot")
-    names = [f"group {group}" for group in chosen]
-    if run.classes is not None:
-        names = [
-            f"{name}, {run.class_name(run.classes[group])}"
-            for name, group in zip(names, chosen, strict=True)
-        ]
-    others = (
-        run.weights[record][chosen],
-        run.counted[chosen],
-        run.view_names,
-        names,
-    )
-    num_views = run.mask.shape[1]
-    with pyplot.rc_context(style.SETTINGS):
-        if run.images is not None:
-            size = (max(1.0 * num_views, 3), 1.5 * len(chosen) + 0.3)
-            figure = pyplot.figure(figsize=size, layout="constrained")
-            draw_weights.draw_image_groups(figure, run.images[chosen], *others)
-        else:
-            size = (9, (0.22 * num_views + 0.4) * len(chosen))
-            figure = pyplot.figure(figsize=size, layout="constrained")
-            texts = [run.texts[group] for group in chosen]
-            draw_weights.draw_text_groups(figure, texts, *others)
-    return figure
+    is_texts = run.images is None
+    draw = drawing.draw_texts if is_texts else drawing.draw_images
+    chosen = _choose(order, run, record, rows)
+    return drawing.make_figure(draw, run, record, chosen)
 
 
 def plot_run(run: Any) -> Any:
@@ -154,6 +119,7 @@ def plot_run(run: Any) -> Any:
 
     Raises:
         TypeError: If `run` is none of these.
+        ValueError: If there is nothing to draw.
         ImportError: If matplotlib is not installed.
 
     Example:
@@ -165,26 +131,25 @@ def plot_run(run: Any) -> Any:
     ```
     """
     run = as_run(run)
-    pyplot = style.matplotlib("pyplot")
-    with pyplot.rc_context(style.SETTINGS):
-        figure = pyplot.figure(figsize=(10, 6), layout="constrained")
-        draw_run.draw_run(figure, run)
-    return figure
+    if not drawing.panels(run):
+        raise ValueError(
+            "`run` must have records or a curve of `loss`, `original_loss`, "
+            "`val_loss` or `effective_views`. Received: a run without them"
+        )
+    return drawing.make_figure(drawing.draw_run, run)
 
 
-def _run_of(weights, mask, view_names):
+def _run_of(weights, mask, view_names, record, **held):
     """A run with one record, or the given run under other names."""
+    names = [] if view_names is None else [str(name) for name in view_names]
     if isinstance(weights, Run):
         if mask is not None:
             raise ValueError(
                 "`mask` must be left out for a `Run`, which has its own. "
                 f"Received: mask of shape {np.shape(mask)}"
             )
-        run = weights
-        if not run.weights:
-            raise ValueError(
-                "The run must have a record. Received: a run without one"
-            )
+        names = names or weights.view_names
+        run = dataclasses.replace(weights, view_names=names)
     else:
         weights = np.asarray(weights, dtype="float32")
         if weights.ndim != 2:
@@ -201,26 +166,18 @@ def _run_of(weights, mask, view_names):
             mask = np.ones(weights.shape, dtype=bool)
         # The soft objective gives the original no weight.
         soft = weights.shape[1] > 1 and not weights[:, 0].any()
-        run = Run(mask=mask, original_counts=not soft)
+        run = Run(mask, original_counts=not soft, view_names=names, **held)
         run.add(weights, np.zeros_like(weights), step=0, epoch=0)
-    if view_names is not None:
-        names = [str(name) for name in view_names]
-        if len(names) != run.mask.shape[1]:
-            raise ValueError(
-                f"`view_names` must have {run.mask.shape[1]} names, one for "
-                f"each view. Received: view_names={names}"
-            )
-        return dataclasses.replace(run, view_names=names)
+    count = len(run.weights)
+    if not -count <= record < count:
+        raise ValueError(
+            f"`record` must be the number of one of {count} records. "
+            f"Received: record={record}"
+        )
     return run
 
 
 def _images_or_texts(views):
-    found = None
-    if not isinstance(views, (list, tuple)):
-        array = np.asarray(views) if hasattr(views, "shape") else views
-        found = pictures.find_images(array)
-    if found is not None:
-        return pictures.thumbnails(found), None
     if isinstance(views, (list, tuple)):
         for row in views:
             if not isinstance(row, (list, tuple)):
@@ -228,62 +185,31 @@ def _images_or_texts(views):
                     "`views` must hold a list of texts for each group. "
                     f"Received: a {type(row).__name__} in place of a list"
                 )
-        return None, [[words.as_text(view) for view in row] for row in views]
-    raise ValueError(
-        "`views` must be images of shape (groups, num_views, height, width, "
-        "channels) or lists of texts. "
-        f"Received: {getattr(views, 'shape', type(views).__name__)}"
-    )
-
-
-def _check_sizes(run):
-    """Raises ValueError where views and weights do not match."""
-    groups, num_views = run.mask.shape
-    kept = run.images if run.images is not None else run.texts
-    # Pictures of later groups may have been left out to save memory.
-    if len(kept) > groups or (run.texts is not None and len(kept) < groups):
+        return {"texts": [list(map(content.as_text, row)) for row in views]}
+    views = np.asarray(views) if hasattr(views, "shape") else views
+    found = pictures.find_images(views)
+    if found is None:
         raise ValueError(
-            "`views` and `weights` must have the same groups. Received: "
-            f"{len(kept)} groups of views for {groups} groups of weights"
+            "`views` must be images of shape (groups, num_views, height, "
+            "width, channels) or lists of texts. "
+            f"Received: {getattr(views, 'shape', type(views).__name__)}"
         )
-    if run.images is not None and run.images.shape[1] != num_views:
-        raise ValueError(
-            "`views` and `weights` must have the same number of views. "
-            f"Received: {run.images.shape[1]} views for {num_views} weights"
-        )
-    for group, texts in enumerate(run.texts or []):
-        needed = int(np.flatnonzero(run.mask[group]).max(initial=-1)) + 1
-        if len(texts) < needed:
-            raise ValueError(
-                "`views` must have a text for each view. Received: "
-                f"{len(texts)} texts for the {needed} views of group {group}"
-            )
+    return {"images": pictures.thumbnails(found)}
 
 
-def _check_record(run, record):
-    count = len(run.weights)
-    if not -count <= record < count:
-        raise ValueError(
-            f"`record` must be the number of one of {count} records. "
-            f"Received: record={record}"
-        )
-
-
-def _choose(order, run, record, rows, available):
+def _choose(order, run, record, rows):
     if rows < 1:
         raise ValueError(f"`rows` must be at least 1. Received: rows={rows}")
-    if not isinstance(order, str):
-        chosen = np.asarray(order, dtype="int64")[:rows]
-    elif order == "uneven":
-        chosen = summaries.uneven_groups(run, record)
-        chosen = chosen[chosen < available][:rows]
-    elif order == "first":
-        chosen = np.arange(min(rows, available))
-    else:
-        raise ValueError(
-            '`order` must be "uneven", "first" or numbers of groups. '
-            f"Received: order={order!r}"
-        )
+    available = len(run.mask)
+    if isinstance(order, str):
+        if order not in ("uneven", "first"):
+            raise ValueError(
+                '`order` must be "uneven", "first" or numbers of groups. '
+                f"Received: order={order!r}"
+            )
+        uneven = run.records[record].uneven
+        order = uneven if order == "uneven" else range(available)
+    chosen = np.asarray(order, dtype="int64")[:rows]
     if not len(chosen) or chosen.min() < 0 or chosen.max() >= available:
         raise ValueError(
             f"There are {available} groups to show. "

@@ -133,45 +133,6 @@ def pad(parts: Sequence[np.ndarray], value: Any) -> np.ndarray:
     )
 
 
-def class_ids(probe: Probe) -> np.ndarray | None:
-    """The class of each group, where the labels tell.
-
-    Args:
-        probe: From `make_probe`.
-
-    Returns:
-        Int64 `(groups,)` from whole-number labels `(batch,)` or `(batch, 1)`,
-        or from one-hot labels; None where labels are anything else.
-
-    Example:
-
-    ```python
-    class_ids(make_probe(({"views": views}, [3, 1]), 64, 32))  # [3, 1]
-    ```
-    """
-    found = []
-    for _, y in probe.batches:
-        label = groups.split_labels(y).label
-        if not isinstance(label, np.ndarray):
-            return None
-        if label.ndim == 2 and label.shape[1] == 1:
-            label = label[:, 0]
-        if label.dtype.kind not in "biuf" or label.ndim not in (1, 2):
-            return None
-        if label.ndim == 2:
-            is_one_hot = np.isin(label, (0, 1)).all(axis=1) & (
-                label.sum(axis=1) == 1
-            )
-            if not is_one_hot.all():
-                return None
-            label = label.argmax(axis=1)
-        whole = label.astype("int64")
-        if not np.array_equal(whole, label) or whole.min() < 0:
-            return None
-        found.append(whole)
-    return np.concatenate(found)
-
-
 def _batches(data):
     """Batches of the data; arrays are one batch."""
     if isinstance(data, (tuple, list)) and data and groups.is_group(data[0]):

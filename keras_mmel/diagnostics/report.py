@@ -1,27 +1,31 @@
 """The report of a run: one HTML page that needs nothing else."""
 
-import base64
-import html
 import io
+import math
 import os
 import pathlib
 from typing import Any
 
 import numpy as np
 
-import keras_mmel.version
-from keras_mmel.diagnostics import draw_run
-from keras_mmel.diagnostics import draw_weights
-from keras_mmel.diagnostics import style
-from keras_mmel.diagnostics import summaries
-from keras_mmel.diagnostics.remarks import remarks
+from keras_mmel import extras
+from keras_mmel import version
+from keras_mmel.diagnostics import drawing
+from keras_mmel.diagnostics.run import Run
 from keras_mmel.diagnostics.run import as_run
+from keras_mmel.diagnostics.weight_statistics import mean
 from keras_mmel.pages import page
 from keras_mmel.pages import pictures
-from keras_mmel.pages import words
+from keras_mmel.pages.page import Html
 
 _SHOWN_VIEWS = 16
 _SHOWN_GROUPS = 6
+# Where weights count as nearly equal, or nearly all on one view: the share
+# of the way from 1 effective view to all of them.
+_NEARLY_EQUAL = 0.98
+_NEARLY_ONE = 0.25
+_HEAVY = 1.5
+_MOST_NAMES = 4
 
 
 def write_report(
@@ -58,17 +62,14 @@ def write_report(
         raise ValueError(
             "`run` must have records or logs to report. Received: an empty run"
         )
-    sections = [page.section("", _tiles(run) + _remarks(run))]
-    figure = _figure(draw_run.draw_run, run, size=(10, 6))
-    sections.append(page.section("Training", figure, _CURVES))
+    sections = [
+        page.section("", Html(_tiles(run) + page.bullets(remarks(run))))
+    ]
+    if drawing.panels(run):
+        figure = _figure(drawing.draw_run, run)
+        sections.append(page.section("Training", figure, _CURVES))
     if run.weights:
-        figure = _figure(
-            draw_weights.draw_distributions,
-            run.weights[-1],
-            run.counted,
-            run.view_names,
-            size=(10, 3.4),
-        )
+        figure = _figure(drawing.draw_weights, run, -1)
         sections.append(
             page.section("Weights at the last record", figure, _WEIGHTS)
         )
@@ -110,14 +111,14 @@ def _subtitle(run):
         groups, views = run.mask.shape
         parts.append(f"probe of {groups} groups of {views} views")
         parts.append(f"{len(run.weights)} records")
-    parts.append(f"keras_mmel {keras_mmel.version.__version__}")
+    parts.append(f"keras_mmel {version.__version__}")
     return " · ".join(parts)
 
 
 def _tiles(run):
     tiles = []
     if run.weights:
-        found = run.summaries[-1]
+        found = run.records[-1].summary
         most = run.counted.sum(axis=1).max(initial=0)
         tiles += [
             ("step", str(run.steps[-1])),
@@ -134,30 +135,82 @@ def _tiles(run):
     return page.tiles(tiles)
 
 
-def _remarks(run):
-    return page.bullets(remarks(run))
+def remarks(run: Run) -> list[str]:
+    """Remarks on the last record of a run.
 
+    They are rules of thumb, and each says what it saw.
 
-def _figure(draw, *args, size):
-    """A drawing as inline SVG."""
-    style.matplotlib()
-    context = style.matplotlib("pyplot").rc_context
-    with context(style.SETTINGS):
-        # Not one of pyplot's figures, which a notebook would show.
-        figure = style.matplotlib("figure").Figure(
-            figsize=size, layout="constrained"
+    Args:
+        run: With or without records.
+
+    Returns:
+        Sentences; empty where nothing stands out.
+    """
+    if not run.weights:
+        return []
+    found = run.records[-1].summary
+    said = []
+    if found["not_finite"]:
+        said.append(
+            f"{found['not_finite']} of {found['groups']} groups have a view "
+            "loss that is not finite. They are left out of all numbers here."
         )
-        draw(figure, *args)
-        file = io.StringIO()
+    counted = run.counted.sum(axis=1)
+    most = mean(counted[counted > 0])
+    effective, lambda_p = found["effective_views"], run.lambda_p[-1]
+    if math.isnan(effective) or math.isnan(lambda_p) or most <= 1:
+        return said
+    way = (effective - 1) / (most - 1)
+    beside = (
+        f"{effective:.2f} of {most:.3g} views count. lambda_p is "
+        f"{lambda_p:.3g}, and the view losses of a group spread by "
+        f"{found['spread']:.3g} (standard deviation)."
+    )
+    if way > _NEARLY_EQUAL:
+        said.append(
+            f"The weights are nearly equal: {beside} A smaller lambda_p, or "
+            "views that differ more, would make a difference to the plain mean."
+        )
+    elif way < _NEARLY_ONE:
+        said.append(
+            f"Nearly all the weight is on one view of a group: {beside} If "
+            "training is unsteady, raise lambda_p."
+        )
+    heavy = [
+        f"{run.view_names[index]} ({weight:.2f})"
+        for index, weight in enumerate(found["relative_weight"])
+        if weight > _HEAVY
+    ]
+    if heavy:
+        more = len(heavy) - _MOST_NAMES
+        names = ", ".join(heavy[:_MOST_NAMES])
+        names += f" and {more} more" if more > 0 else ""
+        said.append(
+            f"Some views weigh far more than an equal share of 1: {names}. "
+            "Look at them: views that have lost their label are hard as "
+            "well, and the weights drive the model towards them."
+        )
+    return said
+
+
+def _figure(draw, *args):
+    """A drawing as inline SVG, in the colours of the page."""
+    # Not one of pyplot's figures, which a notebook would show.
+    figure = drawing.make_figure(draw, *args, shown=False)
+    file = io.StringIO()
+    with extras.need("matplotlib", "plots").rc_context(drawing.SETTINGS):
         figure.savefig(
-            file, format="svg", metadata={"Date": None, "Creator": None}
+            file,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
         )
     svg = file.getvalue()
-    return svg[svg.index("<svg") :]
+    return Html(svg[svg.index("<svg") :].replace(drawing.INK, "currentColor"))
 
 
 def _classes(run):
-    found = run.summaries[-1]["per_class"]
+    found = run.records[-1].summary["per_class"]
     if not found:
         return ""
     rows = [
@@ -171,75 +224,61 @@ def _classes(run):
         for index, values in found.items()
     ]
     heading = ("class", "groups", "effective views", "heaviest share", "loss")
-    return page.section("Classes", page.table(heading, rows))
+    return page.section("Classes", page.table(rows, heading))
 
 
 def _views(run):
-    kept = run.images if run.images is not None else run.texts
-    order = summaries.order_by_hardness(run, -1, len(kept))
-    size = min(_SHOWN_VIEWS, max(len(order) // 2, 1))
-    parts = []
-    for name, chosen in (
-        ("Hardest", order[::-1][:size]),
-        ("Easiest", order[:size]),
-    ):
-        cells = "".join(
-            _view(run, group, view, f"group {group}, {run.view_names[view]}")
-            for group, view in chosen.tolist()
+    hardest = run.records[-1].hardest
+    size = min(_SHOWN_VIEWS, max(len(hardest) // 2, 1))
+    parts = {"Hardest": hardest[:size], "Easiest": hardest[::-1][:size]}
+    return Html(
+        "".join(
+            _row(run, name, chosen.tolist(), "group {group}, {name}")
+            for name, chosen in parts.items()
         )
-        kind = "images" if run.images is not None else "texts"
-        parts.append(f'<h3>{name}</h3><div class="{kind}">{cells}</div>')
-    return "".join(parts)
+    )
 
 
 def _groups(run):
-    kept = run.images if run.images is not None else run.texts
-    chosen = summaries.uneven_groups(run)
-    chosen = chosen[chosen < len(kept)][:_SHOWN_GROUPS]
-    parts = []
-    for group in chosen.tolist():
-        name = f"Group {group}"
-        if run.classes is not None:
-            name += f", class {run.class_name(run.classes[group])}"
-        cells = "".join(
-            _view(run, group, view, run.view_names[view])
-            for view in range(run.mask.shape[1])
-            if run.mask[group, view]
+    return Html(
+        "".join(
+            _row(
+                run,
+                run.group_name(group),
+                [(group, view) for view in np.flatnonzero(run.mask[group])],
+                "{name}",
+            )
+            for group in run.records[-1].uneven[:_SHOWN_GROUPS]
         )
-        kind = "images" if run.images is not None else "texts"
-        parts.append(
-            f'<h3>{html.escape(name)}</h3><div class="{kind}">{cells}</div>'
-        )
-    return "".join(parts)
-
-
-def _view(run, group, view, name):
-    weight = float(run.weights[-1][group, view])
-    loss = float(run.losses[-1][group, view])
-    if run.images is not None:
-        data = base64.b64encode(pictures.png(run.images[group, view]))
-        source = f"data:image/png;base64,{data.decode('ascii')}"
-        content = f'<img src="{source}" alt="{html.escape(name)}">'
-    else:
-        texts = run.texts[group]
-        text = texts[view] if view < len(texts) else ""
-        content = _marked(texts[0], text)
-    return page.view(name, content, weight, loss)
-
-
-def _marked(original, text):
-    return " ".join(
-        f"<mark>{html.escape(word)}</mark>" if differs else html.escape(word)
-        for word, differs in words.mark(original, text)
     )
+
+
+def _row(run, heading, places, label):
+    """Views under a heading, each with a bar for its weight."""
+    cells = []
+    for group, view in places:
+        name = label.format(group=group, name=run.view_names[view])
+        weight, loss = run.weights[-1][group, view], run.losses[-1][group, view]
+        if run.images is not None:
+            content = pictures.image(run.images[group, view], name)
+        else:
+            content = page.marked(run.texts[group][0], run.texts[group][view])
+        width = 100 * np.clip(np.nan_to_num(weight), 0, 1)
+        cells.append(
+            f'<div class="view">{content}<div class="track">'
+            f'<div class="bar" style="width:{width:.1f}%"></div></div>'
+            f'<div class="label">{page.escape(name)}: weight {weight:.2f}, '
+            f"loss {loss:.3g}</div></div>"
+        )
+    kind = "images" if run.images is not None else "texts"
+    heading = page.escape(heading)
+    return f'<h3>{heading}</h3><div class="{kind}">{"".join(cells)}</div>'
 
 
 def _log(run):
     if not run.logs:
         return ""
-    names = ["epoch", "step"]
-    for log in run.logs:
-        names += [name for name in log if name not in names]
+    names = list(dict.fromkeys(name for log in run.logs for name in log))
     rows = [
         [
             f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -247,7 +286,6 @@ def _log(run):
         ]
         for log in run.logs
     ]
-    table = page.table(names, rows)
-    return page.section(
-        "Log", f"<details><summary>All epochs</summary>{table}</details>"
-    )
+    table = page.table(rows, names)
+    content = f"<details><summary>All epochs</summary>{table}</details>"
+    return page.section("Log", Html(content))

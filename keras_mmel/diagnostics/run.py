@@ -1,15 +1,19 @@
 """What a run did to the weights of a probe: in memory and in a file."""
 
 import dataclasses
+import json
 import os
 import pathlib
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from keras_mmel.diagnostics import run_files
-from keras_mmel.diagnostics import statistics
+from keras_mmel.diagnostics.weight_statistics import Record
+
+# What reading a file raises that is another, or only the beginning of one.
+_BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 @dataclasses.dataclass
@@ -27,8 +31,8 @@ class Run:
         view_names: A name for each view index.
         classes: None or int `(groups,)`, -1 where unknown.
         class_names: Names of the classes, where given.
-        images: None or uint8 `(n, num_views, height, width, channels)`: small
-            pictures of the first `n` groups.
+        images: None or uint8 `(groups, num_views, height, width, channels)`:
+            small pictures.
         texts: None or the views of each group as text.
         steps: Optimizer steps before each record.
         epochs: Epoch of each record, from 1.
@@ -63,9 +67,38 @@ class Run:
 
     def __post_init__(self):
         self.mask = np.asarray(self.mask, dtype=bool)
-        self._summaries: list[dict] = []
+        self._records: list[Record] = []
+        if self.classes is not None:
+            self.classes = np.asarray(self.classes, dtype="int64")
+        num_views = self.mask.shape[1]
         if not self.view_names:
-            self.view_names = default_view_names(self.mask.shape[1])
+            others = [f"view {index}" for index in range(1, num_views)]
+            self.view_names = ["original", *others]
+        if len(self.view_names) != num_views:
+            raise ValueError(
+                f"`view_names` must have one name for each of the {num_views} "
+                f"views. Received: view_names={self.view_names}"
+            )
+        for name in ("images", "texts"):
+            kept = getattr(self, name)
+            if kept is not None and len(kept) != len(self.mask):
+                raise ValueError(
+                    f"`{name}` must have the views of each of the "
+                    f"{len(self.mask)} groups. Received: {len(kept)} groups"
+                )
+        if self.images is not None and self.images.shape[1] != num_views:
+            raise ValueError(
+                f"`images` must have the {num_views} views of a group. "
+                f"Received: {self.images.shape[1]} views"
+            )
+        for group, row in enumerate(self.texts or []):
+            needed = int(np.flatnonzero(self.mask[group]).max(initial=-1)) + 1
+            if len(row) < needed:
+                raise ValueError(
+                    "`texts` must have the text of each view, the original "
+                    f"first. Received: {len(row)} texts for the {needed} views "
+                    f"of group {group}"
+                )
 
     def add(
         self,
@@ -106,21 +139,28 @@ class Run:
     @property
     def counted(self) -> np.ndarray:
         """Bool `(groups, num_views)`: which views share the weight."""
-        return statistics.counted_views(self.mask, self.original_counts)
+        counted = self.mask.copy()
+        if not self.original_counts:
+            counted[:, 0] = False
+        return counted
+
+    @property
+    def records(self) -> list[Record]:
+        """The records, with what their numbers say."""
+        for index in range(len(self._records), len(self.weights)):
+            both = self.weights[index], self.losses[index]
+            self._records.append(Record(*both, self.counted, self.classes))
+        return self._records
 
     @property
     def summaries(self) -> list[dict]:
-        """`keras_mmel.diagnostics.statistics.summarize` of each record."""
-        for index in range(len(self._summaries), len(self.weights)):
-            self._summaries.append(
-                statistics.summarize(
-                    self.weights[index],
-                    self.losses[index],
-                    self.counted,
-                    self.classes,
-                )
-            )
-        return self._summaries[: len(self.weights)]
+        """Each record in few numbers.
+
+        A dict each: `effective_views`, `heaviest_share`, `loss`, `spread`
+        (means over the groups), `relative_weight` and `view_loss` (by view
+        index), `per_class`, `groups` and `not_finite`.
+        """
+        return [record.summary for record in self.records]
 
     def class_name(self, index: int) -> str:
         """Name of a class: its number where it has none."""
@@ -129,21 +169,43 @@ class Run:
         names = self.class_names or []
         return str(names[index]) if index < len(names) else str(index)
 
+    def group_name(self, group: int) -> str:
+        """Name of a group: its number, and its class where it has one."""
+        if self.classes is None:
+            return f"group {group}"
+        return f"group {group}, {self.class_name(self.classes[group])}"
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the run to a file, whole or not at all.
 
         Args:
-            path: Ends in `.npz` (small) or `.json` (for other programs: lists,
-                with `null` for what is not finite).
+            path: Ends in `.npz`.
 
         Raises:
             ValueError: If the ending is another.
         """
-        values = {
+        path = npz_path(path)
+        fields = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
         }
-        run_files.write(pathlib.Path(path), values)
+        arrays = {}
+        for name in ("weights", "losses"):
+            shape = (len(self.steps), *self.mask.shape)
+            arrays[name] = np.reshape(fields.pop(name), shape).astype("float32")
+        for name in ("mask", "classes", "images"):
+            if (value := fields.pop(name)) is not None:
+                arrays[name] = np.asarray(value)
+        text = json.dumps(fields, default=str)
+        arrays["fields"] = np.frombuffer(text.encode("utf-8"), "uint8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                np.savez(file, **arrays)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Run":
@@ -155,14 +217,48 @@ class Run:
         Raises:
             ValueError: If it holds no run.
         """
-        values = run_files.read(pathlib.Path(path))
-        known = {field.name for field in dataclasses.fields(cls)}
-        if not known.issuperset(values) or "mask" not in values:
+        path = npz_path(path)
+        try:
+            # A file that is no archive would stay open inside `np.load`.
+            with path.open("rb") as file, np.load(file) as found:
+                arrays = dict(found)
+            fields = json.loads(arrays.pop("fields").tobytes())
+            fields["lambda_p"] = [_number(v) for v in fields["lambda_p"]]
+            fields["objective"] = _numbers(fields["objective"])
+            fields["logs"] = [_numbers(log) for log in fields["logs"]]
+            for name in ("weights", "losses"):
+                arrays[name] = list(arrays[name])
+            # Version 0.1 kept the pictures of the first groups alone where
+            # those of all were many.
+            if len(arrays.get("images", arrays["mask"])) < len(arrays["mask"]):
+                del arrays["images"]
+            return cls(**fields | arrays)
+        except _BROKEN as error:
             raise ValueError(
                 "The file must be one that `Run.save` wrote. "
-                f"Received: path={str(path)!r} with {sorted(values)}"
-            )
-        return cls(**values)
+                f"Received: path={str(path)!r}, which cannot be read: {error}"
+            ) from error
+
+
+def npz_path(path: str | os.PathLike) -> pathlib.Path:
+    """The path of a run; raises ValueError for another ending than `.npz`."""
+    path = pathlib.Path(path)
+    if path.suffix != ".npz":
+        raise ValueError(
+            f"The file of a run must end in .npz. Received: path={str(path)!r}"
+        )
+    return path
+
+
+def _number(value):
+    """What is not finite as a number: version 0.1 wrote "inf" and null."""
+    if value is None:
+        return float("nan")
+    return float(value) if value in ("inf", "-inf") else value
+
+
+def _numbers(values):
+    return {name: _number(value) for name, value in values.items()}
 
 
 def as_run(run: Any) -> Run:
@@ -199,8 +295,3 @@ def as_run(run: Any) -> Run:
         for epoch in range(epochs)
     ]
     return Run(mask=np.zeros((0, 1), dtype=bool), logs=logs)
-
-
-def default_view_names(num_views: int) -> list[str]:
-    """`original`, `view 1`, `view 2`, ..."""
-    return ["original", *(f"view {i}" for i in range(1, num_views))]

@@ -1,103 +1,132 @@
-"""Event files for TensorBoard: scalars, histograms, images and text.
+"""One record of a run as summaries in TensorBoard."""
 
-Written by TensorFlow alone, so that the package `tensorboard` is needed where
-the files are looked at, not where they are written.
-"""
-
-import contextlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from keras_mmel import extras
+from keras_mmel.diagnostics.run import Run
 from keras_mmel.pages import pictures
+from keras_mmel.pages.words import mark
 
-_BUCKETS = 30
-# The plugins of TensorBoard, with the classes of data they declare.
-_SCALAR, _TENSOR, _BLOBS = 1, 2, 3
+_PREFIX = "view_weights"
+# A page of TensorBoard with more curves or rows would not be looked at.
+MOST_CLASSES = 20
+MOST_VIEWS = 32
+GRID_ROWS = 6
+GRID_COLUMNS = 12
 
 
-class Writer:
-    """Writes summaries into a folder, inside of `with writer.record(step)`.
+def open_writer(log_dir: str | os.PathLike) -> Any:
+    """A summary writer of TensorFlow; TensorBoard shows its folder as a run.
 
     Args:
-        log_dir: The folder; TensorBoard shows it as one run.
+        log_dir: The folder.
 
     Raises:
-        ImportError: If TensorFlow is not installed.
+        ImportError: If TensorBoard or TensorFlow is not installed.
     """
+    # TensorFlow's summaries are those of the package of TensorBoard.
+    extras.need("tensorboard", "tensorboard")
+    tf = extras.need("tensorflow", "tensorboard")
+    with tf.device("CPU:0"):
+        return tf.summary.create_file_writer(os.fspath(log_dir))
 
-    def __init__(self, log_dir: str | os.PathLike):
-        try:
-            import tensorflow as tf
-        except ImportError as error:
-            raise ImportError(
-                "`log_dir` needs TensorFlow, which writes the files that "
-                "TensorBoard reads: `pip install tensorflow`."
-            ) from error
-        self._tf = tf
-        self._summary = tf.compat.v1.Summary()
-        with tf.device("CPU:0"):
-            self._writer = tf.summary.create_file_writer(os.fspath(log_dir))
 
-    @contextlib.contextmanager
-    def record(self, step: int) -> Iterator[None]:
-        """Writes what is given inside, at its end and all at once.
+def write_record(writer: Any, run: Run, record: int = -1) -> None:
+    """Writes one record.
 
-        Args:
-            step: The step that TensorBoard shows it at.
-        """
-        tf = self._tf
-        self._summary.Clear()
-        yield
-        data = self._summary.SerializeToString()
-        with (
-            tf.device("CPU:0"),
-            self._writer.as_default(),
-            # Keras's own callback turns recording off for most steps.
-            tf.summary.record_if(True),
-        ):
-            tf.summary.experimental.write_raw_pb(data, step=step)
-            self._writer.flush()
+    Args:
+        writer: From `open_writer`.
+        run: With at least one record.
+        record: Which one.
+    """
+    import tensorflow as tf
 
-    def scalar(self, tag: str, value: float) -> None:
-        """One number."""
-        self._write(tag, np.float32(value), "scalars", _SCALAR)
+    with (
+        tf.device("CPU:0"),
+        writer.as_default(run.steps[record]),
+        # Keras's own callback turns recording off for most steps.
+        tf.summary.record_if(True),
+    ):
+        _write_numbers(tf.summary, run, record)
+        if run.images is not None:
+            _write_images(tf.summary, run, record)
+        if run.texts is not None:
+            _write_texts(tf.summary, run, record)
+        writer.flush()
 
-    def histogram(self, tag: str, values: Any) -> None:
-        """The distribution of some numbers; what is not finite is left out."""
-        values = np.asarray(values, dtype="float64").ravel()
-        values = values[np.isfinite(values)]
-        if not values.size:
-            return
-        low, high = values.min(), values.max()
-        if low == high:
-            # TensorBoard draws a single value as one bucket around it.
-            buckets = np.array([[low - 0.5, high + 0.5, values.size]])
-        else:
-            counts, edges = np.histogram(values, _BUCKETS)
-            buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
-        self._write(tag, buckets, "histograms", _TENSOR)
 
-    def image(self, tag: str, picture: np.ndarray) -> None:
-        """A picture, uint8 `(height, width, channels)`."""
-        height, width = picture.shape[:2]
-        sizes = [str(width).encode(), str(height).encode()]
-        data = np.array([*sizes, pictures.png(picture)], dtype=object)
-        self._write(tag, data, "images", _BLOBS)
+def _write_numbers(summary, run, record):
+    of_record = run.records[record]
+    found = of_record.summary
+    names = ("effective_views", "heaviest_share", "loss", "spread")
+    values = {name: found[name] for name in (*names, "not_finite")}
+    values["lambda_p"] = run.lambda_p[record]
+    for index, name in enumerate(run.view_names[:MOST_VIEWS]):
+        for kind in ("relative_weight", "view_loss"):
+            values[f"{kind}/{_tag(name)}"] = found[kind][index]
+    for index, of_class in list(found["per_class"].items())[:MOST_CLASSES]:
+        for kind in ("effective_views", "heaviest_share"):
+            name = f"class_{kind}/{_tag(run.class_name(index))}"
+            values[name] = of_class[kind]
+    for name, value in values.items():
+        if np.isfinite(value):
+            summary.scalar(f"{_PREFIX}/{name}", value)
+    for name, array in (
+        ("relative_weights", of_record.relative),
+        ("effective_views_of_groups", of_record.effective),
+        ("view_losses", of_record.losses[run.counted]),
+    ):
+        if len(finite := array[np.isfinite(array)]):
+            summary.histogram(f"{_PREFIX}/{name}", finite)
 
-    def text(self, tag: str, markdown: str) -> None:
-        """Text in Markdown."""
-        self._write(tag, markdown, "text", _TENSOR)
 
-    def close(self) -> None:
-        """Ends the file."""
-        self._writer.close()
+def _write_images(summary, run, record):
+    of_record = run.records[record]
+    shown = {
+        "most_uneven_groups": np.s_[of_record.uneven[:GRID_ROWS], :GRID_COLUMNS]
+    }
+    columns = min(len(of_record.hardest), GRID_COLUMNS)
+    if columns:
+        # Whole rows, each view with the bar of its weight in its group.
+        size = min(len(of_record.hardest) // columns, 2) * columns
+        for name, order in _by_hardness(of_record):
+            shown[name] = tuple(order[:size].T.reshape(2, -1, columns))
+    for name, places in shown.items():
+        grid = pictures.grid(run.images[places], of_record.weights[places])
+        summary.image(f"{_PREFIX}/{name}", grid[None])
 
-    def _write(self, tag, tensor, plugin, data_class):
-        value = self._summary.value.add()
-        value.tag = tag
-        value.metadata.plugin_data.plugin_name = plugin
-        value.metadata.data_class = data_class
-        value.tensor.CopyFrom(self._tf.make_tensor_proto(tensor))
+
+def _by_hardness(of_record):
+    hardest = of_record.hardest
+    return ("hardest_views", hardest), ("easiest_views", hardest[::-1])
+
+
+def _write_texts(summary, run, record):
+    of_record = run.records[record]
+    for name, order in _by_hardness(of_record):
+        lines = ["loss | weight | view", "---: | ---: | :---"]
+        for group, view in order[:GRID_COLUMNS].tolist():
+            texts = run.texts[group]
+            lines.append(
+                f"{of_record.losses[group, view]:.3f} | "
+                f"{of_record.weights[group, view]:.2f} | "
+                + _markdown(texts[0], texts[view])
+            )
+        summary.text(f"{_PREFIX}/{name}", "\n".join(lines))
+
+
+def _markdown(original, view):
+    """One line with the words bold that differ, and no other markup."""
+    words = []
+    for piece, differs in mark(original, " ".join(view.split())):
+        for character in "\\`*_{}[]<>#|~$":
+            piece = piece.replace(character, "\\" + character)
+        words.append(f"**{piece}**" if differs else piece)
+    return "".join(words)
+
+
+def _tag(name):
+    return str(name).strip().replace(" ", "_").replace("/", "_")

@@ -1,109 +1,104 @@
-"""The parts of an HTML page: style, sections, tables, tiles."""
+"""The HTML page that every report is: its style and its parts.
 
-import html
-import math
-from collections.abc import Sequence
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #333; margin: 0 auto;
-  max-width: 62rem; padding: 1.5rem; background: #fff; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem;
-  border-top: 1px solid #ddd; padding-top: 1rem; margin: 1.8rem 0 .3rem; }
-h3 { font-size: .95rem; margin: 1rem 0 .4rem; }
-.subtitle, .note { color: #666; margin: .2rem 0 .8rem; font-size: .88rem; }
-.tiles { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; }
-.tile { background: #f5f5f5; border-radius: 6px; padding: .5rem .9rem; }
-.tile b { display: block; font-size: 1.15rem; }
-.tile span { font-size: .8rem; color: #666; }
-svg { width: 100%; height: auto; }
-table { border-collapse: collapse; font-size: .85rem; display: block;
-  overflow-x: auto; } th, td { padding: .2rem .7rem; text-align: right;
-  border-bottom: 1px solid #eee; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-.images { display: flex; flex-wrap: wrap; gap: .6rem; }
-.images .view { width: 84px; } .images img { width: 84px; display: block;
-  image-rendering: pixelated; border: 1px solid #ddd; box-sizing: border-box; }
-.texts .view { margin: 0 0 .5rem; }
-.label { font-size: .75rem; color: #666; }
-.track { background: #e8e8e8; height: 5px; border-radius: 2px; margin: 3px 0;
-  max-width: 20rem; }
-.bar { background: #d55e00; height: 5px; border-radius: 2px; }
-mark { background: #ffe3c9; border-radius: 2px; }
-summary { cursor: pointer; }
+A page is one file. It may load and run nothing, and whatever stands in the
+data is escaped: the parts take text, and `Html` where they say so.
 """
 
+import html
+import importlib.resources
+import unicodedata
+from collections.abc import Sequence
 
-def page(title: str, subtitle: str, sections: Sequence[str]) -> str:
+from keras_mmel.pages.words import mark
+
+_STYLE = importlib.resources.files(__package__).joinpath("page.css")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class Html(str):
+    """Text that is markup, to be written as it is."""
+
+
+def escape(text: str) -> Html:
+    """Text as markup; `Html` stays what it is."""
+    if isinstance(text, Html):
+        return text
+    # HTML has no way to write control characters; a sign stands in for them.
+    shown = "".join(
+        "\ufffd" if unicodedata.category(c) == "Cc" and c not in "\n\t" else c
+        for c in text
+    )
+    return Html(html.escape(shown))
+
+
+def page(title: str, subtitle: str, sections: Sequence[Html]) -> str:
     """The whole page.
 
     Args:
         title: Text of the heading.
         subtitle: Text below it.
-        sections: HTML.
+        sections: The content.
     """
-    title, subtitle = html.escape(title), html.escape(subtitle)
+    title = escape(title)
     return (
-        "<!DOCTYPE html>\n"
-        '<html lang="en"><head><meta charset="utf-8">'
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n"
-        f'<h1>{title}</h1><p class="subtitle">{subtitle}</p>\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{title}</title><style>{_STYLE.read_text()}</style></head><body>\n"
+        f'<h1>{title}</h1><p class="note">{escape(subtitle)}</p>\n'
         + "\n".join(sections)
         + "\n</body></html>\n"
     )
 
 
-def section(heading: str, content: str, note: str = "") -> str:
-    """A section of HTML with a heading and a note of text."""
-    if heading:
-        heading = f"<h2>{html.escape(heading)}</h2>"
-    if note:
-        note = f'<p class="note">{html.escape(note)}</p>'
-    return f"<section>{heading}{note}{content}</section>"
+def section(heading: str, content: str, note: str = "") -> Html:
+    """A section with a heading and a note, each left out where empty."""
+    heading = f"<h2>{escape(heading)}</h2>" if heading else ""
+    note = f'<p class="note">{escape(note)}</p>' if note else ""
+    return Html(f"<section>{heading}{note}{escape(content)}</section>")
 
 
-def tiles(values: Sequence[tuple[str, str]]) -> str:
+def tiles(values: Sequence[tuple[str, str]]) -> Html:
     """Numbers with their names."""
     cells = "".join(
-        f'<div class="tile"><b>{html.escape(value)}</b>'
-        f"<span>{html.escape(name)}</span></div>"
+        f'<div class="tile"><b>{escape(value)}</b>'
+        f"<span>{escape(name)}</span></div>"
         for name, value in values
     )
-    return f'<div class="tiles">{cells}</div>'
+    return Html(f'<div class="tiles">{cells}</div>')
 
 
-def bullets(lines: Sequence[str]) -> str:
+def bullets(lines: Sequence[str]) -> Html:
     """A list of sentences, nothing where there are none."""
-    if not lines:
-        return ""
-    return (
-        "<ul>" + "".join(f"<li>{html.escape(x)}</li>" for x in lines) + "</ul>"
-    )
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return Html(f"<ul>{items}</ul>" if items else "")
 
 
-def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts."""
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in heading)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def view(name: str, content: str, weight: float, loss: float) -> str:
-    """A view with a bar for its weight.
+def table(rows: Sequence[Sequence[str]], heading: Sequence[str] = ()) -> Html:
+    """A table that scrolls where the window is narrow.
 
     Args:
-        name: Text.
-        content: HTML: the image or the words.
-        weight: From 0 to 1, or NaN.
-        loss: The view loss.
+        rows: Cells; the first of each row names it.
+        heading: Names of the columns, which then hold numbers.
     """
-    width = 100 * min(max(weight, 0.0), 1.0) if math.isfinite(weight) else 0
-    return (
-        f'<div class="view">{content}<div class="track">'
-        f'<div class="bar" style="width:{width:.1f}%"></div></div>'
-        f'<div class="label">{html.escape(name)}: weight {weight:.2f}, '
-        f"loss {loss:.3g}</div></div>"
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heading)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        + "</tr>"
+        for name, *cells in rows
     )
+    return Html(
+        f'<div class="scroll"><table class="{"numbers" if head else "named"}">'
+        + (f"<thead><tr>{head}</tr></thead>" if head else "")
+        + f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def marked(original: str, view: str) -> Html:
+    """The text of a view, with the words marked that its original has not."""
+    pieces = "".join(
+        f"<mark>{escape(piece)}</mark>" if differs else escape(piece)
+        for piece, differs in mark(original, view)
+    )
+    return Html(f"<bdi>{pieces}</bdi>")

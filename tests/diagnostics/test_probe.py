@@ -1,5 +1,7 @@
 """The probe: from arrays and datasets to groups that are measured."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
+from keras_mmel.diagnostics import ViewWeights
+from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
 from tests.diagnostics import watched
 
@@ -97,7 +101,7 @@ def test_classes_are_found_in_the_labels(labels, expected):
     if isinstance(expected, dict):
         expected = [1, 0, 1]
     x = {"views": np.zeros((3, 4, 5))}
-    found = probes.class_ids(probes.make_probe((x, labels), 64, 2))
+    found = content.classes_of(probes.make_probe((x, labels), 64, 2))
     assert found is None if expected is None else found.tolist() == expected
 
 
@@ -118,3 +122,90 @@ def test_classes_are_found_in_the_labels(labels, expected):
 def test_what_holds_no_groups_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
         probes.make_probe(data, 64, 32)
+
+
+# --- what is shown of the groups ---------------------------------------------
+
+PIECES = ["[PAD]", "[CLS]", "[SEP]", "un", "##seen", "film", "good", "x", "y"]
+TOKENIZER = types.SimpleNamespace(vocabulary=PIECES)
+
+
+def test_images_of_a_probe():
+    x, y = watched.data(watched.images)
+    assert ViewWeights((x, y)).run.images.shape == (12, 4, 6, 6, 1)
+    assert ViewWeights((x, y), images=False).run.images is None
+
+    def as_image(views):
+        return views[..., None, None] * np.ones((2, 3))
+
+    flat = watched.data()
+    assert ViewWeights(flat).run.images is None
+    found = ViewWeights(flat, images=as_image, num_groups=7).run.images
+    assert found.shape == (7, 4, 5, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "ids, expected",
+    [
+        ([1, 3, 4, 5, 2, 0, 0], "unseen film"),
+        ([1, 5, 2, 6, 5, 2], "film ‖ good film"),
+        ([4, 5], "##seen film"),
+        ([1, 2], ""),
+        ([], ""),
+    ],
+)
+def test_token_ids_are_shown_as_text(ids, expected):
+    x = {"views": np.array([[ids]], "int32")}
+    assert ViewWeights((x, [0]), tokenizer=TOKENIZER).run.texts == [[expected]]
+
+
+@pytest.mark.parametrize("token", [9, -1])
+def test_ids_beyond_the_vocabulary_are_refused(token):
+    x = {"views": np.array([[[token]]])}
+    with pytest.raises(ValueError, match=f"below 9.*Received: {token}"):
+        ViewWeights((x, [0]), tokenizer=TOKENIZER)
+
+
+def test_a_tokenizer_needs_token_ids():
+    with pytest.raises(ValueError, match="token_ids.*Received: 1 inputs"):
+        ViewWeights(watched.data(), tokenizer=TOKENIZER)
+
+
+def test_texts_of_a_probe():
+    x, y = watched.data(watched.text, mask=True)
+    decoded = ViewWeights((x, y), tokenizer=TOKENIZER).run.texts
+    ids, keep = (x["views"][n] for n in ("token_ids", "padding_mask"))
+    for group in range(12):
+        for view in range(4):
+            kept = ids[group, view][keep[group, view]]
+            words = " ".join(PIECES[i] for i in kept).replace(" ##", "")
+            assert decoded[group][view] == words
+    given = ViewWeights((x, y), texts=[*decoded, ["more"]], num_groups=12)
+    assert given.run.texts == decoded
+
+    def of_batch(views):
+        return [["a", "b", "c", "d"]] * len(views["token_ids"])
+
+    found = ViewWeights((x, y), texts=of_batch, batch_size=5).run.texts
+    assert found == [list("abcd")] * 12
+    assert ViewWeights((x, y)).run.texts is None
+
+
+@pytest.mark.parametrize(
+    "view, expected",
+    [
+        ("a", "a"),
+        (b"caf\xc3\xa9", "café"),
+        (("a b", "c"), "a b ‖ c"),
+        (("a", ""), "a"),
+        (types.SimpleNamespace(text=("a", "b")), "a ‖ b"),
+    ],
+)
+def test_views_as_text(view, expected):
+    assert content.as_text(view) == expected
+
+
+@pytest.mark.parametrize("view", [5, None, ("a", "b", "c")])
+def test_other_views_are_refused(view):
+    with pytest.raises(TypeError, match="string or a pair.*Received"):
+        content.as_text(view)

@@ -21,9 +21,7 @@ warnings.simplefilter("error")
 def train(callbacks):
     mmel = watched.compiled(watched.restless)
     x, y = watched.data(watched.restless, mask=True)
-    history = mmel.fit(
-        x, y, batch_size=4, epochs=2, verbose=0, callbacks=callbacks
-    )
+    history = mmel.fit(x, y, batch_size=4, verbose=0, callbacks=callbacks)
     return mmel, history.history
 
 

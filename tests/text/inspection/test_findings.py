@@ -1,7 +1,6 @@
 """Reports against counts made by hand, and what of them is printed."""
 
 import collections
-import html.parser
 import random
 
 import pytest
@@ -11,7 +10,8 @@ from keras_mmel.text.files import View
 from keras_mmel.text.inspection import inspect_records
 from keras_mmel.text.inspection import to_html
 from keras_mmel.text.inspection import to_terminal
-from keras_mmel.text.inspection.counts import Histogram
+from tests.pages.test_page import NASTY
+from tests.pages.test_page import Reader
 
 
 def record(name, texts, label, views, teacher=(), said=None):
@@ -43,70 +43,89 @@ RECORDS = [
 ]
 
 
+def means(found):
+    """Name -> (value, how many there are)."""
+    both = found.shares | found.teacher
+    return {name: (mean.value, mean.count) for name, mean in both.items()}
+
+
 def test_texts_are_counted():
-    report = inspect_records(RECORDS)
-    assert (report.num_examples, report.num_views) == (3, 5)
-    assert (report.views.least, report.views.most) == (0, 3)
-    assert report.words.mean == pytest.approx((4 + 2 + 1) / 3)
-    assert report.tokens.mean == 3
-    assert report.replaced.value == pytest.approx(
-        (1 / 4 + 2 / 4 + 0 + 1 / 2 + 1 / 2) / 5
+    found = inspect_records(RECORDS)
+    assert found.views == {2: 1, 3: 1, 0: 1}
+    assert found.lengths == {
+        "words of an original": {4: 1, 2: 1, 1: 1},
+        "words of a view": {4: 2, 2: 3},
+        "tokens of an original": {3: 3},
+    }
+    shares = means(found)
+    assert shares["words of a view that were replaced"] == pytest.approx(
+        ((1 / 4 + 2 / 4 + 0 + 1 / 2 + 1 / 2) / 5, 5)
     )
-    assert report.apart.value == pytest.approx((3 / 4 + 1 / 2 + 1 / 2 + 0) / 4)
-    assert report.equal_to_original == 1
-    assert report.equal_to_another == 1
-    assert report.distinct_groups.value == pytest.approx(2 / 3)
-    assert report.labels == {1: 1, 0: 1, -1: 1}
+    assert shares["words in which two views differ"] == pytest.approx(
+        ((3 / 4 + 1 / 2 + 1 / 2 + 0) / 4, 4)
+    )
+    assert shares["examples with all views distinct"] == (2 / 3, 3)
+    assert list(found.equal.values()) == [1, 1]
+    assert found.labels == {1: 1, 0: 1, -1: 1}
 
 
 def test_views_that_equal_the_original_several_times():
     views = [["a"], ["a"], ["a"], ["b"]]
-    report = inspect_records([record("x", ["a"], None, views)])
-    assert (report.equal_to_original, report.equal_to_another) == (3, 0)
-    assert report.distinct_groups.value == 0
-    assert not report.has_labels
+    found = inspect_records([record("x", ["a"], None, views)])
+    assert list(found.equal.values()) == [3, 0]
+    assert means(found)["examples with all views distinct"] == (0, 1)
+    assert not found.labels
+
+
+@pytest.mark.parametrize(
+    "texts, view, share",
+    [
+        (["a b c d"], ["a x c y"], 0.5),
+        (["a b"], [""], 1),
+        ([""], [""], 0),
+        (["p", "q r s"], ["p", "q r t"], 0.25),
+    ],
+)
+def test_shares_of_words(texts, view, share):
+    found = inspect_records([record("x", texts, None, [view])])
+    name = "words of a view that were replaced"
+    assert means(found)[name] == (share, 1)
 
 
 def test_classes_are_compared_with_the_teacher():
-    report = inspect_records(RECORDS)
-    assert report.has_teacher and not report.is_regression
+    found = inspect_records(RECORDS)
     # The hidden label of "c" takes no part, and "b" has no predictions.
-    assert (report.teacher_labels.value, report.teacher_labels.count) == (1, 1)
-    assert (report.view_labels.value, report.view_labels.count) == (0.5, 2)
-    assert (report.view_agrees.value, report.view_agrees.count) == (0.5, 2)
-    assert {k: v.value for k, v in report.by_class.items()} == {1: 0.5}
+    assert [(mean.value, mean.count) for mean in found.teacher.values()] == [
+        (1, 1),
+        (0.5, 2),
+        (0.5, 2),
+    ]
+    assert not found.distance.count
+    assert {k: v.value for k, v in found.by_class.items()} == {1: 0.5}
 
 
 def test_values_are_compared_with_the_teacher():
-    report = inspect_records(
-        [
-            record(
-                "a",
-                ["p", "q"],
-                3.0,
-                [["p", "r"], ["s", "q"]],
-                (3.5,),
-                [(2.5,), (3.0,)],
-            )
-        ]
-    )
-    assert report.is_regression
-    assert report.teacher_labels.value == 1
-    assert report.view_labels.value == 1
-    assert report.view_agrees.value == 0.5
-    assert report.view_distance.value == pytest.approx(0.75)
-    assert report.labels == {} and report.by_class == {}
-    assert report.replaced.value == 0.5
+    views = [["p", "r"], ["s", "q"]]
+    said = [(2.5,), (3.0,)]
+    made = record("a", ["p", "q"], 3.0, views, (3.5,), said)
+    found = inspect_records([made])
+    assert [mean.value for mean in found.teacher.values()] == [1, 1, 0.5]
+    assert found.distance.value == pytest.approx(0.75)
+    assert found.labels == {} and found.by_class == {}
+    text = " ".join(to_terminal(found, "t").split())
+    assert "views judged as their original, within 0.5 50.0% (1 of 2)" in text
+    assert "mean distance of view and original 0.750" in text
 
 
-def test_quantiles():
-    values = [random.Random(0).randrange(50) for _ in range(201)]
-    histogram = Histogram()
-    for value in values:
-        histogram.add(value)
-    assert histogram.quantile(0.5) == sorted(values)[100]
-    assert histogram.quantile(1) == max(values)
-    assert Histogram().quantile(0.5) is None and Histogram().mean is None
+def test_lengths_are_shown_by_their_quantiles():
+    random_lengths = [random.Random(0).randrange(1, 50) for _ in range(201)]
+    texts = [" ".join("a" * length) for length in random_lengths]
+    found = inspect_records(record("x", [t], None, []) for t in texts)
+    ordered = sorted(random_lengths)
+    assert (
+        f"mean {sum(ordered) / 201:.1f}, median {ordered[100]}, 95% up to "
+        f"{ordered[190]}, {ordered[0]} to {ordered[-1]}"
+    ) in " ".join(to_terminal(found, "t").split())
 
 
 def many(count):
@@ -163,9 +182,6 @@ def test_no_examples_and_no_views():
     assert "examples" in to_html(report, "x")
 
 
-NASTY = '<script>alert("1")</script> & \x1b[2J\u202eabc\x00 \u00a0'
-
-
 def test_texts_cannot_command_the_terminal():
     report = inspect_records([record(NASTY, [NASTY], 0, [["\x1b]0;x\x07"]])])
     text = to_terminal(report, NASTY)
@@ -173,34 +189,12 @@ def test_texts_cannot_command_the_terminal():
     assert "\\x1b[2J\\u202eabc\\x00" in text
 
 
-class Page(html.parser.HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.tags, self.marked, self.open = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == "mark":
-            self.marked.append(data)
-
-
 def test_page_is_escaped_and_stands_alone():
     nasty = record(NASTY, [NASTY], 0, [["<b>x</b>"]], (1.0, 0.0), [(1.0, 0.0)])
-    report = inspect_records([nasty, *RECORDS])
-    text = to_html(report, NASTY, label_names=["<i>", "good"])
-    page = Page()
-    page.feed(text)
-    assert page.open == []
+    found = inspect_records([nasty, *RECORDS])
+    text = to_html(found, NASTY, label_names=["<i>", "good"])
+    page = Reader(text)
     assert not {"script", "b", "i", "link", "img"} & set(page.tags)
-    assert "http" not in text.replace('http-equiv="', "")
-    assert "\x1b" not in text and "\x00" not in text
     assert {"x", "y", "z"} <= set(page.marked)
     assert "&lt;script&gt;alert(&quot;1&quot;)" in text
-    text.encode("utf-8")
+    assert "\x1b" not in text and "\x00" not in text

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 import keras_mmel
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
+from keras_mmel.diagnostics.callback import Budget
 from tests import oracle
 from tests.diagnostics import watched
 
@@ -249,9 +250,56 @@ def test_other_models_are_refused():
         ({"texts": [["a"] * 4]}, "each of the 12 groups"),
         ({"texts": [["a"] * 3] * 12}, "3 texts for the 4 views of group 0"),
         ({"tokenizer": object()}, "must have a `vocabulary`"),
-        ({"save_to": "run.txt"}, r"must end in \.npz or \.json"),
+        ({"save_to": "run.json"}, r"must end in \.npz"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         ViewWeights(watched.data(), **settings)
+
+
+# --- the share of time, with a clock that the test turns ----------------------
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.parametrize("epoch, look", [(1.0, 0.25), (1.0, 0.001), (0.5, 3.0)])
+def test_looks_stay_within_their_share(epoch, look):
+    clock = Clock()
+    budget = Budget(0.01, clock)
+    budget.start()
+    looks = []
+    for number in range(2000):
+        clock.now += epoch
+        if budget.allows():
+            looks.append(number)
+            with budget.spend():
+                # The first warms up.
+                clock.now += look if number else 50.0
+    assert looks[:2] == [0, 1]
+    # As many as fit: one look per `look / 0.01` seconds, or every epoch.
+    expected = min(2000, 1 + int(0.01 * 2000 * epoch / look))
+    assert abs(len(looks) - expected) <= 2
+    spent = (len(looks) - 1) * look
+    assert budget.spent == pytest.approx(spent)
+    assert spent <= max(0.01 * 2000 * epoch, look)
+
+
+def test_a_look_that_fails_is_counted():
+    clock = Clock()
+    budget = Budget(0.5, clock)
+    for _ in range(2):
+        with pytest.raises(RuntimeError), budget.spend():
+            clock.now += 2.0
+            raise RuntimeError
+    assert budget.spent == 2.0
+    assert not budget.allows()
+    clock.now += 8.0
+    assert budget.allows()
+    budget.start()
+    assert budget.spent == 0.0

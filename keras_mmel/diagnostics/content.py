@@ -1,0 +1,199 @@
+"""What the groups of a probe hold: their classes, images and texts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_mmel import groups
+from keras_mmel.diagnostics.probe import Probe
+from keras_mmel.pages import pictures
+
+# What stands between the sentences of a pair where they are shown as one.
+_BETWEEN = "‖"
+_SEPARATORS = ("[SEP]", "</s>", "<sep>")
+_SPECIAL = ("[CLS]", "[PAD]", "<s>", "<pad>", "<cls>")
+
+
+def classes_of(probe: Probe, given: Any = None) -> np.ndarray | None:
+    """The class of each group.
+
+    Args:
+        probe: The groups.
+        given: One whole number per group, `False` for none, or None: taken
+            from labels that are whole numbers or one-hot.
+
+    Returns:
+        Int64 `(groups,)`; None where the labels are anything else.
+
+    Raises:
+        ValueError: If the given classes do not fit the probe.
+    """
+    if given is False:
+        return None
+    if given is None:
+        labels = (groups.split_labels(y).label for _, y in probe.batches)
+        found = [_whole_numbers(label) for label in labels]
+        return None if any(f is None for f in found) else np.concatenate(found)
+    found, size = np.asarray(given), len(probe.mask)
+    if found.dtype.kind not in "iu" or found.ndim != 1 or len(found) < size:
+        raise ValueError(
+            "`classes` must be None, False or whole numbers, one for each of "
+            f"the {size} groups. Received: an array of {found.dtype} of "
+            f"shape {found.shape}"
+        )
+    return found[:size].astype("int64")
+
+
+def _whole_numbers(label):
+    if not isinstance(label, np.ndarray) or label.dtype.kind not in "biuf":
+        return None
+    if label.ndim == 2 and label.shape[1] == 1:
+        label = label[:, 0]
+    if label.ndim == 2:
+        one_hot = np.eye(label.shape[1])[label.argmax(axis=1)]
+        label = label.argmax(axis=1) if (label == one_hot).all() else label
+    if label.ndim != 1:
+        return None
+    whole = label.astype("int64")
+    return whole if (whole == label).all() and (whole >= 0).all() else None
+
+
+def images_of(probe: Probe, given: Any = None) -> np.ndarray | None:
+    """Small pictures of the views.
+
+    Args:
+        probe: The groups.
+        given: A function from the views of a batch to images of shape `(batch,
+            num_views, height, width, channels)`, `False` for none, or None:
+            the inputs of such a shape.
+
+    Returns:
+        Uint8 of the same rank; None where there are no images, or of sizes
+        that have no common grid.
+
+    Raises:
+        ValueError: If `given` is something else.
+    """
+    if given is False:
+        return None
+    find = pictures.find_images if given is None else given
+    if not callable(find):
+        raise ValueError(
+            "`images` must be None, False or a function of the views of a "
+            f"batch. Received: images={given!r}"
+        )
+    found = probe.map_views(find)
+    shapes = {None if images is None else images.shape[1:] for images in found}
+    if len(shapes) != 1 or None in shapes:
+        return None
+    return pictures.thumbnails(np.concatenate(found))
+
+
+def texts_of(
+    probe: Probe, given: Any = None, tokenizer: Any = None
+) -> list[list[str]] | None:
+    """The views of each group as text.
+
+    Args:
+        probe: The groups.
+        given: None, a list of views for each group, or a function from the
+            views of a batch to such lists.
+        tokenizer: None, or something with a `vocabulary` that tells the pieces
+            of the token ids among the inputs.
+
+    Returns:
+        For each group a list of texts; None where neither argument is given.
+
+    Raises:
+        ValueError: If there is a tokenizer but no token ids.
+    """
+    if given is None and tokenizer is None:
+        return None
+    if given is None:
+        vocabulary = getattr(tokenizer, "vocabulary", None)
+        if vocabulary is None and hasattr(tokenizer, "get_vocabulary"):
+            vocabulary = tokenizer.get_vocabulary()
+        if not vocabulary:
+            raise ValueError(
+                "`tokenizer` must have a `vocabulary`, a list of the pieces. "
+                f"Received: a {type(tokenizer).__name__}"
+            )
+        found = probe.map_views(lambda views: _decoded(views, vocabulary))
+    else:
+        found = probe.map_views(given) if callable(given) else [given]
+    rows = [row for batch in found for row in batch]
+    return [[as_text(view) for view in row] for row in rows[: len(probe.mask)]]
+
+
+def as_text(view: Any) -> str:
+    """A view as one line: a string, bytes, a pair, or something with `text`.
+
+    Args:
+        view: `str`, `bytes`, a pair of these, or an object such as
+            `keras_mmel.text.Augmented`.
+
+    Returns:
+        The text; the sentences of a pair have `‖` between them.
+
+    Raises:
+        TypeError: If it is none of these.
+
+    Example:
+
+    >>> as_text(("a film", "a movie"))
+    'a film ‖ a movie'
+    """
+    view = getattr(view, "text", view)
+    if isinstance(view, bytes):
+        return view.decode("utf-8", errors="replace")
+    if isinstance(view, str):
+        return str(view)
+    if isinstance(view, (tuple, list)) and len(view) <= 2:
+        return f" {_BETWEEN} ".join(as_text(part) for part in view if part)
+    raise TypeError(
+        "A view of a text must be a string or a pair of strings. "
+        f"Received: a {type(view).__name__}"
+    )
+
+
+def _decoded(views, vocabulary):
+    """The views of a batch as text, from their token ids."""
+    if not isinstance(views, dict):
+        views = {"token_ids": views}
+    ids = views.get("token_ids")
+    if getattr(ids, "ndim", 0) != 3 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            '`tokenizer` needs inputs with "token_ids" of shape (batch, '
+            "num_views, length). "
+            f"Received: {len(keras.tree.flatten(views))} inputs without them"
+        )
+    if ids.size and not 0 <= ids.min() <= ids.max() < len(vocabulary):
+        raise ValueError(
+            f"Token ids must be from 0 to below {len(vocabulary)}, the size of "
+            f"the vocabulary. Received: {ids.min()} to {ids.max()}"
+        )
+    keep = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
+    return [
+        [
+            _joined([vocabulary[token] for token in ids[place][keep[place]]])
+            for place in ((group, view) for view in range(ids.shape[1]))
+        ]
+        for group in range(len(ids))
+    ]
+
+
+def _joined(pieces: Sequence[str]) -> str:
+    """Pieces as text: `##` joins to the word before, specials are left out."""
+    words: list[str] = []
+    for piece in pieces:
+        if piece in _SEPARATORS:
+            words.append(_BETWEEN)
+        elif piece.startswith("##") and words and words[-1] != _BETWEEN:
+            words[-1] += piece[2:]
+        elif piece not in _SPECIAL:
+            words.append(piece)
+    while words and words[-1] == _BETWEEN:
+        words.pop()
+    return " ".join(words)

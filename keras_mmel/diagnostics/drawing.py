@@ -1,0 +1,318 @@
+"""The pictures of matplotlib: of a run, of one record, and of groups."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_mmel import extras
+from keras_mmel.diagnostics.run import Run
+from keras_mmel.diagnostics.weight_statistics import mean
+from keras_mmel.pages import pictures
+from keras_mmel.pages.words import mark
+
+# Okabe and Ito's colours: told apart by all readers and on grey print.
+_BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
+_CYCLE = (_ORANGE, _BLUE, _GREEN, "#cc79a7", "#56b4e9", "#e69f00")
+INK, _GREY, _TRACK = "#333333", "#8a8a8a", "#e8e8e8"
+_DASHED = {"color": INK, "linestyle": (0, (3, 2)), "linewidth": 1}
+SETTINGS = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.titlesize": 10,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    # Text stays text, and the same picture gives the same file.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "keras_mmel",
+}
+_LOSSES = {
+    "loss": ("objective R", _ORANGE),
+    "original_loss": ("originals", _BLUE),
+    "val_loss": ("validation", _GREEN),
+}
+_MOST_LINES = 7
+_MOST_CLASSES = 20
+_CHARACTERS = 52
+
+
+def make_figure(draw: Callable, *args: Any, shown: bool = True) -> Any:
+    """A figure of matplotlib with a drawing.
+
+    Args:
+        draw: Called with the figure and `args`.
+        *args: What to draw.
+        shown: Whether a notebook shows it.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    with extras.need("matplotlib", "plots").rc_context(SETTINGS):
+        if shown:
+            kind = extras.need("matplotlib.pyplot", "plots").figure
+        else:
+            kind = extras.need("matplotlib.figure", "plots").Figure
+        figure = kind(layout="constrained")
+        draw(figure, *args)
+    return figure
+
+
+def panels(run: Run) -> list[Callable]:
+    """What there is to draw of a run, by functions of axes and the run."""
+    has_classes = run.weights and run.records[-1].summary["per_class"]
+    found = {
+        _draw_losses: any(_curve(run, name)[1].size for name in _LOSSES),
+        _draw_effective: run.weights or _curve(run, "effective_views")[1].size,
+        _draw_by_view: run.weights,
+        _draw_by_class: has_classes,
+        _draw_spread: run.weights and not has_classes,
+    }
+    return [draw for draw, is_there in found.items() if is_there]
+
+
+def draw_run(figure: Any, run: Run) -> None:
+    """Losses, effective views, weight by view, and weight by class.
+
+    Args:
+        figure: A figure of matplotlib.
+        run: With at least one panel.
+    """
+    chosen = panels(run)
+    rows, columns = -(-len(chosen) // 2), min(len(chosen), 2)
+    figure.set_size_inches(5 * columns, 3 * rows)
+    for place, draw in enumerate(chosen, start=1):
+        draw(figure.add_subplot(rows, columns, place), run)
+
+
+def _curve(run, name):
+    """Steps (else epochs) and values of a number of the log, where finite."""
+    found = [
+        (log.get("step", log["epoch"]), log[name])
+        for log in run.logs
+        if isinstance(log.get(name), (int, float)) and np.isfinite(log[name])
+    ]
+    return np.array(found, "float64").reshape(-1, 2).T
+
+
+def _finish(axes, run, title):
+    # Logs that come from elsewhere know epochs alone.
+    has_steps = all("step" in log for log in run.logs)
+    axes.set(title=title, xlabel="step" if has_steps else "epoch")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+
+
+def _draw_losses(axes, run):
+    lowest = np.inf
+    for name, (label, color) in _LOSSES.items():
+        x, values = _curve(run, name)
+        if values.size:
+            marker = "." if values.size < 30 else None
+            axes.plot(x, values, color=color, label=label, marker=marker)
+            lowest = min(lowest, values.min())
+    if lowest > 0:
+        ticker = extras.need("matplotlib.ticker", "plots")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(ticker.NullLocator())
+    _finish(axes, run, "Loss of an epoch")
+
+
+def _draw_effective(axes, run):
+    x, logged = _curve(run, "effective_views")
+    if logged.size:
+        label = "training (log)"
+        axes.plot(x, logged, color=_GREY, label=label, marker=".")
+    title = "Effective views"
+    if run.weights:
+        bands = np.full((len(run.records), 2), np.nan)
+        for band, record in zip(bands, run.records, strict=True):
+            if np.isfinite(record.effective).any():
+                band[:] = np.nanpercentile(record.effective, [10, 90])
+        axes.fill_between(run.steps, *bands.T, color=_ORANGE, alpha=0.15, lw=0)
+        label = "probe in inference (band: 80 % of groups)"
+        means = [found["effective_views"] for found in run.summaries]
+        axes.plot(run.steps, means, color=_ORANGE, label=label, marker=".")
+        most = int(run.counted.sum(axis=1).max(initial=0))
+        axes.axhline(most, **_DASHED)
+        title += f" (dashed: {most}, equal weights)"
+    _finish(axes, run, title)
+
+
+def _draw_by_view(axes, run):
+    values = np.array([found["relative_weight"] for found in run.summaries])
+    has_legend = values.shape[1] <= _MOST_LINES
+    for index, of_view in enumerate(values.T):
+        if not np.isfinite(of_view).any():
+            continue
+        color, label = INK, run.view_names[index]
+        if index and has_legend:
+            color = _CYCLE[(index - 1) % len(_CYCLE)]
+        elif index:
+            color, label = _ORANGE, "augmented" if index == 1 else None
+        axes.plot(run.steps, of_view, color=color, label=label, marker=".")
+    axes.axhline(1, **_DASHED)
+    _finish(axes, run, "Mean weight of each view, in equal shares")
+
+
+def _draw_by_class(axes, run):
+    found = [
+        (values["heaviest_share"], run.class_name(index))
+        for index, values in run.records[-1].summary["per_class"].items()
+    ]
+    shares, names = zip(*sorted(found)[-_MOST_CLASSES:], strict=True)
+    places = range(len(names))
+    axes.barh(places, shares, color=_ORANGE, height=0.6)
+    size = 8 if len(names) < 12 else 6
+    axes.set_yticks(places, names, fontsize=size, parse_math=False)
+    equal = mean(1 / np.maximum(run.counted.sum(axis=1), 1))
+    axes.axvline(equal, **_DASHED)
+    axes.set_title("Share of the heaviest view, by class (last record)")
+
+
+def _draw_spread(axes, run):
+    spreads = [found["spread"] for found in run.summaries]
+    label = "standard deviation in a group"
+    axes.plot(run.steps, spreads, color=_ORANGE, marker=".", label=label)
+    lambdas = np.array(run.lambda_p)
+    if np.isfinite(lambdas).any():
+        lambdas[np.isinf(lambdas)] = np.nan
+        axes.plot(run.steps, lambdas, color=INK, label="lambda_p")
+    _finish(axes, run, "Spread of the view losses beside lambda_p")
+
+
+def draw_weights(figure: Any, run: Run, record: int) -> None:
+    """Relative weights by view, and effective views by group.
+
+    Args:
+        figure: A figure of matplotlib.
+        run: With records.
+        record: Which one.
+    """
+    figure.set_size_inches(9, 3.2)
+    relative = run.records[record].relative
+    by_view, by_group = figure.subplots(1, 2, width_ratios=(1.6, 1))
+    shown = np.flatnonzero(np.isfinite(relative).any(axis=0))
+    for place, index in enumerate(shown):
+        values = relative[:, index][np.isfinite(relative[:, index])]
+        lowest, low, median, high, highest = np.percentile(
+            values, [5, 25, 50, 75, 95]
+        )
+        color = INK if index == 0 else _ORANGE
+        by_view.plot([place] * 2, [lowest, highest], color=color, linewidth=1)
+        by_view.plot([place] * 2, [low, high], color=color, linewidth=6)
+        by_view.plot(place, median, "o", color="white", markersize=3.5)
+    by_view.axhline(1, **_DASHED)
+    names = [run.view_names[index] for index in shown]
+    turned = {"rotation": 30, "ha": "right"} if len(shown) > 4 else {}
+    by_view.set_xticks(range(len(shown)), names, **turned)
+    by_view.set_ylim(bottom=0)
+    by_view.set_title("Weight of each view, in equal shares")
+    by_view.set_ylabel("weight x number of views")
+    by_view.set_xlabel(
+        "dot: median of the groups; bar: half of them; line: 90 %",
+        fontsize=8,
+    )
+    effective = run.records[record].effective
+    effective = effective[np.isfinite(effective) & run.counted.any(axis=1)]
+    most = max(int(run.counted.sum(axis=1).max(initial=1)), 2)
+    bins = np.linspace(1, most + 1e-6, 21)
+    by_group.hist(effective, bins=bins, color=_ORANGE)
+    by_group.set(
+        title="Effective views of a group",
+        xlabel=f"from 1 (one view has all) to {most} (equal)",
+        ylabel="groups",
+    )
+
+
+def draw_images(
+    figure: Any, run: Run, record: int, groups: Sequence[int]
+) -> None:
+    """A row for each group: its views, and below each a bar for its weight.
+
+    Args:
+        figure: A figure of matplotlib.
+        run: With images and records.
+        record: Which one.
+        groups: Numbers of the groups.
+    """
+    weights, is_real = run.weights[record][groups], run.mask[groups]
+    images = np.where(is_real[..., None, None, None], run.images[groups], 255)
+    picture = pictures.grid(images, np.where(is_real, weights, np.nan))
+    height, width = picture.shape[:2]
+    rows, columns = weights.shape
+    tall, wide = height / rows, width / columns
+    size = max(columns, 4)
+    figure.set_size_inches(size + 0.5, (size - 0.5) * height / width + 0.5)
+    axes = figure.subplots()
+    axes.imshow(picture, interpolation="nearest")
+    for row, column in np.argwhere(is_real):
+        weight = weights[row, column]
+        is_heavy = weight > 1 / max(run.counted[groups[row]].sum(), 1)
+        axes.text(
+            wide * (column + 0.95),
+            tall * (row + 0.9),
+            f"{weight:.2f}",
+            ha="right",
+            va="center",
+            fontsize=8,
+            fontweight="bold" if is_heavy else "normal",
+        )
+    axes.set_xticks(wide * (np.arange(columns) + 0.5), run.view_names)
+    names = [run.group_name(group).replace(", ", "\n") for group in groups]
+    axes.set_yticks(tall * (np.arange(rows) + 0.5), names, parse_math=False)
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.spines[:].set_visible(False)
+
+
+def draw_texts(
+    figure: Any, run: Run, record: int, groups: Sequence[int]
+) -> None:
+    """For each group a bar per view, with the words that differ beside it.
+
+    Args:
+        figure: A figure of matplotlib.
+        run: With texts and records.
+        record: Which one.
+        groups: Numbers of the groups.
+    """
+    figure.set_size_inches(9, (0.22 * run.mask.shape[1] + 0.4) * len(groups))
+    axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+    for cell, group in zip(axes, groups, strict=True):
+        shown = np.flatnonzero(run.mask[group])
+        weights, texts = run.weights[record][group], run.texts[group]
+        places = range(len(shown))
+        cell.barh(places, np.ones(len(shown)), color=_TRACK, height=0.5)
+        values = np.nan_to_num(weights[shown])
+        cell.barh(places, values, color=_ORANGE, height=0.5)
+        cell.axvline(1 / max(run.counted[group].sum(), 1), **_DASHED)
+        for place, view in enumerate(shown):
+            text = _differing(texts[0], texts[view]) if view else texts[0]
+            if len(text) > _CHARACTERS:
+                text = text[: _CHARACTERS - 2] + " …"
+            text = f"{weights[view]:.2f}  {text}"
+            settings = {"va": "center", "fontsize": 8, "parse_math": False}
+            cell.text(1.02, place, text, **settings)
+        cell.set_yticks(places, [run.view_names[view] for view in shown])
+        cell.set(xlim=(0, 4), ylim=(len(shown) - 0.4, -0.6))
+        cell.set_xticks([])
+        cell.spines[["left", "bottom"]].set_visible(False)
+        cell.tick_params(length=0)
+        cell.set_title(run.group_name(group), fontsize=8, loc="left")
+
+
+def _differing(original, view):
+    """The words of a view that differ, with signs for what stays."""
+    pieces = (
+        piece if differs else "…" if piece.strip() else ""
+        for piece, differs in mark(original, view)
+    )
+    return " ".join(piece for piece in pieces if piece)

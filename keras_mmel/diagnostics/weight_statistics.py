@@ -1,0 +1,140 @@
+r"""Numbers that describe the view weights of a set of groups, in NumPy.
+
+The weights of a group are compared with equal ones: the relative weight of a
+view is $w_j k$ for the $k$ views that share the weight, 1 where all weigh the
+same. Padding takes no part, and neither does the original in the soft
+objective, whose weight is always 0.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Record:
+    """Weights and losses of the views of some groups at one step.
+
+    Attributes:
+        weights: View weights `(groups, num_views)`.
+        losses: View losses of the same shape.
+        counted: Bool of the same shape: which views share the weight.
+        classes: None or int `(groups,)`, negative where unknown.
+    """
+
+    weights: np.ndarray
+    losses: np.ndarray
+    counted: np.ndarray
+    classes: np.ndarray | None = None
+
+    @functools.cached_property
+    def relative(self) -> np.ndarray:
+        """Weights in equal shares, NaN for views that share no weight."""
+        size = self.counted.sum(axis=1, keepdims=True)
+        return np.where(self.counted, self.weights * size, np.nan)
+
+    @functools.cached_property
+    def effective(self) -> np.ndarray:
+        """Effective number of views of each group, NaN where not finite.
+
+        It is the exponential of the weights' entropy.
+        """
+        weights = np.asarray(self.weights, dtype="float64")
+        logs = np.log(np.where(weights == 0, 1.0, weights))
+        return np.exp(-np.sum(weights * logs, axis=1))
+
+    @functools.cached_property
+    def uneven(self) -> np.ndarray:
+        """Groups from the most uneven weights to the most even.
+
+        Those with weights that are not finite come last.
+        """
+        finite = np.where(np.isfinite(self.relative), self.relative, -1)
+        return np.argsort(-finite.max(axis=1), kind="stable")
+
+    @functools.cached_property
+    def hardest(self) -> np.ndarray:
+        """Views from the largest loss to the smallest: int `(views, 2)`.
+
+        Group and view index of those that share the weight and have a finite
+        loss.
+        """
+        places = np.argwhere(self.counted & np.isfinite(self.losses))
+        losses = self.losses[tuple(places.T)]
+        return places[np.argsort(-losses, kind="stable")]
+
+    @functools.cached_property
+    def summary(self) -> dict:
+        """The record in few numbers.
+
+        Means over the groups: `effective_views`, `heaviest_share` (the largest
+        weight), `loss` (of the views that count), `spread` (standard deviation
+        of their losses within the group). Lists with one entry per view index:
+        `relative_weight`, `view_loss`. `per_class` maps each class to its
+        `groups`, `effective_views`, `heaviest_share` and `loss`. `groups` and
+        `not_finite` count groups; those with a weight or loss that is not
+        finite are left out of all other numbers.
+        """
+        losses = np.where(self.counted, self.losses, np.nan)
+        good = np.isfinite(self.weights).all(axis=1) & self.counted.any(axis=1)
+        good &= (np.isfinite(losses) | ~self.counted).all(axis=1)
+
+        def finite(values):
+            values = np.asarray(values, "float64")
+            return np.where(
+                good if values.ndim == 1 else good[:, None], values, np.nan
+            )
+
+        losses = finite(losses)
+        middle = mean(losses, axis=1)
+        values = {
+            "effective_views": finite(self.effective),
+            "heaviest_share": finite(self.weights.max(axis=1)),
+            "loss": middle,
+            "spread": np.sqrt(mean((losses - middle[:, None]) ** 2, axis=1)),
+        }
+        found: dict = {name: mean(value) for name, value in values.items()}
+        relative = mean(finite(self.relative), axis=0)
+        found["relative_weight"] = relative.tolist()
+        found["view_loss"] = mean(losses, axis=0).tolist()
+        found["groups"] = len(self.weights)
+        found["not_finite"] = int((~good).sum())
+        found["per_class"] = {}
+        classes = self.classes if self.classes is not None else np.zeros(0)
+        for index in np.unique(classes[classes >= 0]).tolist():
+            rows = classes == index
+            found["per_class"][index] = {
+                "groups": int(rows.sum()),
+                **{
+                    name: mean(values[name][rows])
+                    for name in ("effective_views", "heaviest_share", "loss")
+                },
+            }
+        return found
+
+
+def mean(values: Any, axis: int | None = None) -> Any:
+    """Mean of the finite values, NaN where there is none.
+
+    Unlike `np.nanmean` it leaves out infinite values and never warns.
+
+    Args:
+        values: Array of any shape.
+        axis: Axis to average over, or None for all.
+
+    Returns:
+        Float64 array or number.
+
+    Example:
+
+    >>> mean([1.0, np.nan, 3.0])
+    2.0
+    """
+    values = np.asarray(values, dtype="float64")
+    finite = np.isfinite(values)
+    total = np.sum(np.where(finite, values, 0.0), axis=axis)
+    count = np.sum(finite, axis=axis)
+    found = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return float(found) if found.ndim == 0 else found

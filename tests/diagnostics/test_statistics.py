@@ -1,0 +1,121 @@
+"""Numbers of a record beside a plain loop, and remarks on them."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from keras_mmel import objectives
+from keras_mmel.diagnostics import Run
+from keras_mmel.diagnostics.report import remarks
+from keras_mmel.diagnostics.weight_statistics import Record
+
+
+def test_summary_equals_a_plain_loop():
+    random = np.random.default_rng(0)
+    mask = np.arange(5) < random.integers(1, 6, (30, 1))
+    losses = random.gamma(2.0, size=(30, 5))
+    weights = np.where(mask, np.exp(losses), 0.0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    classes = random.integers(-1, 3, 30)
+    record = Record(weights, losses, mask, classes)
+    expected = objectives.effective_views(weights)
+    assert_allclose(record.effective, expected, rtol=1e-5)
+    found = record.summary
+    rows = []
+    for group in range(30):
+        real = [view for view in range(5) if mask[group, view]]
+        w = [float(weights[group, view]) for view in real]
+        x = [float(losses[group, view]) for view in real]
+        middle = sum(x) / len(x)
+        rows.append(
+            {
+                "effective_views": math.prod(v**-v for v in w),
+                "heaviest_share": max(w),
+                "loss": middle,
+                "spread": math.sqrt(sum((v - middle) ** 2 for v in x) / len(x)),
+            }
+        )
+
+    def average(name, groups):
+        return sum(rows[group][name] for group in groups) / len(groups)
+
+    for name in rows[0]:
+        assert_allclose(found[name], average(name, range(30)), rtol=1e-12)
+    assert (found["groups"], found["not_finite"]) == (30, 0)
+    for view in range(5):
+        groups = [group for group in range(30) if mask[group, view]]
+        share = [weights[g, view] * mask[g].sum() for g in groups]
+        loss = [losses[g, view] for g in groups]
+        assert_allclose(found["relative_weight"][view], np.mean(share))
+        assert_allclose(found["view_loss"][view], np.mean(loss))
+    assert sorted(found["per_class"]) == [0, 1, 2]
+    for index, values in found["per_class"].items():
+        groups = np.flatnonzero(classes == index)
+        assert values["groups"] == len(groups)
+        for name in ("effective_views", "heaviest_share", "loss"):
+            assert_allclose(values[name], average(name, groups), rtol=1e-12)
+    order = losses[tuple(record.hardest.T)]
+    assert len(order) == mask.sum() and (np.diff(order) <= 0).all()
+    largest = (weights.max(axis=1) * mask.sum(axis=1))[record.uneven]
+    assert (np.diff(largest) <= 0).all()
+
+
+def one_record(losses, lambda_p=1.0, **settings):
+    losses = np.asarray(losses, dtype="float32")
+    run = Run(mask=np.ones(losses.shape, bool), **settings)
+    weights = np.exp(losses / lambda_p)
+    if not run.original_counts:
+        weights[:, 0] = 0
+    weights /= weights.sum(axis=1, keepdims=True)
+    run.add(weights, losses, step=1, epoch=1, lambda_p=lambda_p)
+    return run
+
+
+def test_the_original_of_the_soft_objective_has_no_part():
+    run = one_record([[9, np.log(3), 0]], original_counts=False)
+    found = run.summaries[0]
+    assert np.isnan(found["relative_weight"][0])
+    assert_allclose(found["relative_weight"][1:], [1.5, 0.5], rtol=1e-6)
+    middle = np.log(3) / 2
+    assert_allclose([found["loss"], found["spread"]], [middle] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_groups_that_are_not_finite_are_left_out(bad):
+    weights = np.array([[0.75, 0.25], [np.nan, np.nan]])
+    losses = np.array([[2.0, 1.0], [bad, 1.0]])
+    record = Record(weights, losses, np.ones((2, 2), bool))
+    assert record.summary["not_finite"] == 1
+    assert record.summary["heaviest_share"] == 0.75
+    assert record.summary["view_loss"] == [2.0, 1.0]
+    assert record.uneven.tolist() == [0, 1]
+    classes = np.zeros(1, int)
+    only = Record(weights[1:], losses[1:], np.ones((1, 2), bool), classes)
+    assert math.isnan(only.summary["effective_views"])
+    assert only.summary["per_class"][0]["groups"] == 1
+
+
+def test_a_loss_of_padding_does_not_count():
+    mask = np.array([[True, False]])
+    record = Record(np.array([[1.0, 0.0]]), np.array([[2.0, np.nan]]), mask)
+    assert (record.summary["not_finite"], record.summary["loss"]) == (0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "losses, said",
+    [
+        ([[1.0, 1.1, 0.9]], ["nearly equal: 2.99 of 3 views count"]),
+        ([[1.0, 9.0, 0.5]], ["Nearly all the weight", "view 1 (3.00)"]),
+        ([[1.0, 2.0, 0.5]], ["view 1 (1.89)"]),
+        ([[1.0, 1.8, 1.5]], []),
+        ([[1.0, np.nan, 1.5]], ["1 of 1 groups have a view loss"]),
+    ],
+)
+def test_remarks_say_what_they_saw(losses, said):
+    found = remarks(one_record(losses))
+    assert len(found) == len(said)
+    for text, part in zip(found, said, strict=True):
+        assert part in text
+    assert remarks(Run(mask=np.ones((2, 2), bool))) == []
