@@ -5,17 +5,17 @@ import types
 
 
 def need(module: str, extra: str) -> types.ModuleType:
-    """Import an optional library, or say which extra brings it.
+    """Imports an optional library, or says which extra brings it.
 
     Args:
-        module: name of the module, dots allowed.
-        extra: the extra of this package that installs it.
+        module: Name of the module, dots allowed.
+        extra: The extra of this package that installs it.
 
     Returns:
         The imported module.
 
     Raises:
-        ImportError: if the library is not installed; the message has the
+        ImportError: If the library is not installed; the message has the
             command that installs it.
 
     Example:

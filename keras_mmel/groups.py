@@ -34,6 +34,72 @@ class Labels(NamedTuple):
     teacher: Any
 
 
+class Sizes(NamedTuple):
+    """What a batch of groups measures: found once, and carried.
+
+    Attributes:
+        batch: Number of groups: an int, or a scalar tensor if not static.
+        views: Size of a group, the original included: likewise.
+        mask: None or bool `(batch, num_views)`, `False` for padding.
+    """
+
+    batch: Any
+    views: Any
+    mask: Any = None
+
+    def flatten(self, values: Any) -> Any:
+        """`(batch, num_views, ...)` to `(batch * num_views, ...)`, a tensor.
+
+        What stands for a padding view becomes what its original has.
+        """
+        values = ops.convert_to_tensor(values)
+        is_text = keras.backend.standardize_dtype(values.dtype) == "string"
+        if self.mask is not None and not is_text:
+            ones = (1,) * (len(values.shape) - 2)
+            real = ops.reshape(self.mask, tuple(ops.shape(self.mask)) + ones)
+            values = ops.where(real, values, values[:, :1])
+        shape = tuple(ops.shape(values))
+        return ops.reshape(values, (shape[0] * shape[1], *shape[2:]))
+
+    def group(self, rows: Any) -> Any:
+        """One number for each row, `(batch * num_views,)`, by groups."""
+        return ops.reshape(rows, (self.batch, self.views))
+
+    def repeat(self, values: Any) -> Any:
+        """`(batch, ...)` to `(batch * num_views, ...)`: one copy per view."""
+        values = ops.convert_to_tensor(values)
+        shape = tuple(ops.shape(values))
+        copies = ops.broadcast_to(
+            ops.expand_dims(values, 1), (shape[0], self.views, *shape[1:])
+        )
+        return ops.reshape(copies, (shape[0] * self.views, *shape[1:]))
+
+    def originals(self, values: Any) -> Any:
+        """Rows of view 0: `(batch * num_views, ...)` to `(batch, ...)`, a nest.
+
+        What Keras attaches to predictions (the mask of a sequence, the logits
+        behind a softmax) is kept, so that losses and metrics see the rows as
+        they would see the predictions of plain examples.
+        """
+
+        def view_0(rows):
+            if isinstance(self.views, int):
+                return rows[:: self.views]
+            # A slice with a step that is a tensor would lose the rank.
+            rest = tuple(ops.shape(rows))[1:]
+            return ops.reshape(rows, (-1, self.views, *rest))[:, 0]
+
+        def pick(rows):
+            picked = view_0(rows)
+            for name in ("_keras_mask", "_keras_logits"):
+                attached = getattr(rows, name, None)
+                if attached is not None:
+                    setattr(picked, name, view_0(attached))
+            return picked
+
+        return keras.tree.map_structure(pick, values)
+
+
 def is_group(x: Any) -> bool:
     """Whether `x` says by its structure that it carries views."""
     return isinstance(x, dict) and "views" in x
@@ -85,16 +151,23 @@ def check_groups(x: Any) -> None:
             )
 
 
-def num_views(x: Any) -> Any:
-    """Size of the groups in `x`: an int, or a scalar tensor if not static."""
+def sizes_of(x: Any) -> Sizes:
+    """What a batch of groups measures.
+
+    Args:
+        x: A batch of groups that `check_groups` accepts.
+
+    Returns:
+        `Sizes`.
+    """
     leaves = keras.tree.flatten(x["views"])
-    sizes = [leaf.shape[1] for leaf in leaves if leaf.shape[1] is not None]
-    return sizes[0] if sizes else ops.shape(leaves[0])[1]
-
-
-def batch_size(x: Any) -> Any:
-    """Number of groups in `x`: an int, or a scalar tensor if not static."""
-    return ops.shape(keras.tree.flatten(x["views"])[0])[0]
+    views = [leaf.shape[1] for leaf in leaves if leaf.shape[1] is not None]
+    mask = x.get("mask")
+    return Sizes(
+        ops.shape(leaves[0])[0],
+        views[0] if views else ops.shape(leaves[0])[1],
+        None if mask is None else ops.cast(mask, "bool"),
+    )
 
 
 def split_labels(y: Any) -> Labels:
@@ -125,68 +198,7 @@ def flatten_views(x: Any) -> Any:
     Returns:
         Nest like `x["views"]` with tensors `(batch * num_views, ...)`.
     """
-    return keras.tree.map_structure(
-        lambda views: flatten_pairs(views, x.get("mask")), x["views"]
-    )
-
-
-def flatten_pairs(values: Any, mask: Any = None) -> Any:
-    """`(batch, num_views, ...)` to `(batch * num_views, ...)`, for a tensor.
-
-    Args:
-        values: The tensor.
-        mask: None or bool `(batch, num_views)`. Where it is `False`, the
-            group's first entry takes the place of what is there.
-
-    Returns:
-        The flat tensor.
-    """
-    values = ops.convert_to_tensor(values)
-    is_text = keras.backend.standardize_dtype(values.dtype) == "string"
-    if mask is not None and not is_text:
-        ones = (1,) * (len(values.shape) - 2)
-        real = ops.reshape(
-            ops.cast(mask, "bool"), tuple(ops.shape(mask)) + ones
-        )
-        values = ops.where(real, values, values[:, :1])
-    shape = tuple(ops.shape(values))
-    return ops.reshape(values, (shape[0] * shape[1], *shape[2:]))
-
-
-def repeat_for_views(values: Any, views: Any) -> Any:
-    """`(batch, ...)` to `(batch * num_views, ...)`: one copy per view."""
-    values = ops.convert_to_tensor(values)
-    shape = tuple(ops.shape(values))
-    copies = ops.broadcast_to(
-        ops.expand_dims(values, 1), (shape[0], views, *shape[1:])
-    )
-    return ops.reshape(copies, (shape[0] * views, *shape[1:]))
-
-
-def original_rows(values: Any, views: Any) -> Any:
-    """Rows of view 0: `(batch * num_views, ...)` to `(batch, ...)`, a nest.
-
-    What Keras attaches to predictions (the mask of a sequence, the logits
-    behind a softmax) is kept, so that losses and metrics see the rows as they
-    would see the predictions of plain examples.
-    """
-
-    def view_0(rows):
-        if isinstance(views, int):
-            return rows[::views]
-        # A slice with a step that is a tensor would lose the rank.
-        rest = tuple(ops.shape(rows))[1:]
-        return ops.reshape(rows, (-1, views, *rest))[:, 0]
-
-    def pick(rows):
-        picked = view_0(rows)
-        for name in ("_keras_mask", "_keras_logits"):
-            attached = getattr(rows, name, None)
-            if attached is not None:
-                setattr(picked, name, view_0(attached))
-        return picked
-
-    return keras.tree.map_structure(pick, values)
+    return keras.tree.map_structure(sizes_of(x).flatten, x["views"])
 
 
 def rank(leaf: Any) -> int | None:

@@ -11,18 +11,14 @@ from keras import ops
 from keras_mmel import groups
 from keras_mmel import objectives
 from keras_mmel.losses import checks
-from keras_mmel.losses import per_view
 from keras_mmel.losses.of_groups import group_losses
 from keras_mmel.scores.of_views import evaluate_views
 from keras_mmel.training import replicas
-from keras_mmel.training.fit import GroupFit
-from keras_mmel.training.fit import PlainExamples
-from keras_mmel.training.fit import SavedRandomStates
-from keras_mmel.training.view_statistics import ViewStatistics
+from keras_mmel.training.fit import GroupTrainer
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
-class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
+class MMELModel(GroupTrainer):
     r"""Trains a Keras model on groups of views, weighted by their losses.
 
     `fit` takes groups of views, and each group enters the loss as one number
@@ -98,6 +94,8 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         Expected Loss, ICLR 2021.
     """
 
+    _lambda_p = None
+
     def __init__(
         self,
         model: keras.Model,
@@ -117,30 +115,23 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
                 "`model` must be the model to train, not a wrapper around it. "
                 "Received: an `MMELModel`"
             )
-        # Keras chooses loss scaling by the policy of the outermost model, and
-        # the wrapped model casts its inputs itself.
-        kwargs.update(dtype=model.dtype_policy, autocast=False)
-        super().__init__(name=name, **kwargs)
-        self.model = model
+        super().__init__(model, name=name, **kwargs)
         self._objective = objectives.get(objective)
         self._soft_loss = soft_loss
-        self._lambda_p = None
         if hasattr(self._objective, "lambda_p"):
-            self._lambda_p = self.add_weight(
-                name="lambda_p",
-                shape=(),
-                dtype="float32",
-                initializer=keras.initializers.Constant(
-                    float(self._objective.lambda_p)
+            # Past Keras's tracking: a setting, which no way of getting, setting
+            # or saving weights should see.
+            object.__setattr__(
+                self,
+                "_lambda_p",
+                keras.Variable(
+                    float(self._objective.lambda_p),
+                    dtype="float32",
+                    trainable=False,
+                    autocast=False,
+                    name="lambda_p",
                 ),
-                trainable=False,
-                autocast=False,
             )
-        self.view_statistics = ViewStatistics()
-        self.built = model.built
-        # Keras trains a model whose `call` does not take `training` as in
-        # inference, without dropout, and so does its wrapper.
-        self._call_has_training_arg = model._call_has_training_arg
 
     # Settings
 
@@ -151,27 +142,28 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         config = {**self._objective.get_config(), "lambda_p": self.lambda_p}
         return self._objective.from_config(config)
 
-    @objective.setter
-    def objective(self, value):
-        raise AttributeError(
-            "The objective is chosen once. Make a new "
-            "`MMELModel(mmel.model, objective)`, which trains the same model. "
-            f"Received: objective={value!r}"
-        )
-
     @property
     def lambda_p(self) -> float:
-        if self._lambda_p is None:
-            raise ValueError(
-                f"The objective {self._objective!r} has no `lambda_p`. "
-                f"Received: objective={self._objective!r}"
-            )
-        return float(checks.to_numpy(ops.convert_to_tensor(self._lambda_p)))
+        return float(checks.to_numpy(ops.convert_to_tensor(self._setting())))
 
     @lambda_p.setter
     def lambda_p(self, value: float):
         objectives.check_lambda_p(value)
-        self._lambda_p.assign(float(value))
+        self._setting().assign(float(value))
+
+    def _setting(self):
+        if self._lambda_p is None:
+            raise ValueError(
+                "The objective has no `lambda_p`. "
+                f"Received: objective={self._objective!r}"
+            )
+        return self._lambda_p
+
+    @property
+    def variables(self) -> list:
+        # On JAX a step sees new values of what is listed here, and no others.
+        own = [] if self._lambda_p is None else [self._lambda_p]
+        return own + super().variables
 
     @property
     def output_names(self) -> list[str]:
@@ -219,59 +211,42 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             ops.sum(ops.cast(loss, "float32")) / replicas.count()
             for loss in self.losses
         ]
-        found = self._group_losses(x, y, y_pred)
-        mask, lambda_p = x.get("mask"), self._objective_arguments()
+        sizes = groups.sizes_of(x)
+        found = self._group_losses(sizes, y, y_pred, sample_weight)
         if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
             # Loss scaling meets overflows on purpose and skips the step.
-            checks.check_finite(found.losses, mask)
-        if sample_weight is not None:
-            sample_weight = checks.per_example(sample_weight)
+            checks.check_finite(found.losses, sizes.mask)
         values, weights = self._objective.value_and_weights(
-            found.losses, mask, **lambda_p
+            found.losses, sizes.mask, **self._objective_arguments()
         )
-        if mask is not None:
+        if sizes.mask is not None:
             # A group without its original is a mistake: seen, not trained on.
-            there = ops.cast(mask, "bool")[:, 0]
-            values = ops.where(there, values, float("nan"))
-
-        def reduce(values):
-            loss, size = per_view.reduce_groups(
-                values,
-                sample_weight,
-                found.reduction,
-                found.elements,
-                found.kept,
-            )
-            if size is not None:
-                loss = replicas.divide(loss, size)
-            return sum(additional, start=loss)
-
-        original, size = replicas.for_tracking(
-            per_view.logged(reduce(found.original)), groups.batch_size(x)
+            values = ops.where(sizes.mask[:, 0], values, float("nan"))
+        original, loss = (
+            sum(additional, start=replicas.divide(*found.reduce(reduced)))
+            for reduced in (found.original, values)
         )
+        original, size = replicas.for_tracking(original, sizes.batch)
         self.view_statistics.update_state(
             original, objectives.effective_views(weights), size
         )
         if isinstance(y_pred, (dict, list, tuple)):
             # For the log of each output's loss.
-            views = groups.num_views(x)
-            super().compute_loss(
-                x,
+            self._compile_loss(
                 groups.split_labels(y).label,
-                groups.original_rows(y_pred, views),
+                sizes.originals(y_pred),
                 sample_weight,
-                training=training,
             )
-        return reduce(values)
+        return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if groups.is_group(x):
+            sizes = groups.sizes_of(x)
             compiled = self._compile_metrics
             if compiled is not None and not compiled.built:
                 # Keras may build the metrics before the loss sees the labels.
-                self._group_losses(x, y, y_pred)
-            y = groups.split_labels(y).label
-            y_pred = groups.original_rows(y_pred, groups.num_views(x))
+                self._group_losses(sizes, y, y_pred)
+            y, y_pred = groups.split_labels(y).label, sizes.originals(y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def train_step(self, *args, **kwargs):
@@ -304,21 +279,7 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         >>> mmel.view_weights({"views": views[:1]}, labels[:1]).shape
         (1, 5)
         """
-        if not self.compiled:
-            raise ValueError(
-                "`view_weights` needs the compiled loss. Call `compile()` "
-                "before."
-            )
-        groups.check_groups(x)
-        checks.check_labels(groups.split_labels(y).label, x)
-        x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
-        y_pred = self(x)
-        weights = self._objective.weights(
-            self._group_losses(x, y, y_pred).losses,
-            x.get("mask"),
-            **self._objective_arguments(),
-        )
-        return checks.to_numpy(weights)
+        return checks.to_numpy(self._losses_and_weights(x, y)[1])
 
     def evaluate_views(
         self, x: Any, y: Any = None, **options: Any
@@ -346,7 +307,17 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
         """
         return evaluate_views(self, x, y, **options)
 
-    def _group_losses(self, x, y, y_pred):
+    def _losses_and_weights(self, x, y):
+        """View losses and weights of a batch of groups, in inference mode."""
+        groups.check_groups(x)
+        x = keras.tree.map_structure(ops.convert_to_tensor, x)
+        sizes = groups.sizes_of(x)
+        losses = self._group_losses(sizes, y, self(x)).losses
+        return losses, self._objective.weights(
+            losses, sizes.mask, **self._objective_arguments()
+        )
+
+    def _group_losses(self, sizes, y, y_pred, sample_weight=None):
         compiled = self._compile_loss
         if compiled is None:
             raise ValueError(
@@ -354,9 +325,10 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             )
         return group_losses(
             self._objective,
-            x,
+            sizes,
             y,
             y_pred,
+            sample_weight,
             loss=compiled._user_loss,
             loss_weights=compiled._user_loss_weights,
             soft_loss=self._soft_loss,
@@ -411,14 +383,5 @@ class MMELModel(GroupFit, PlainExamples, SavedRandomStates):
             filepath: Folder to write the artifact to.
             *args: Passed to `self.model.export`.
             **kwargs: Passed to `self.model.export`.
-
-        Raises:
-            ValueError: If the model was never built.
         """
-        if not self.model.built:
-            raise ValueError(
-                "The wrapped model was never built, so its inputs are unknown. "
-                "Call it on a batch of examples before `export`. "
-                f"Received: model={self.model.name!r}"
-            )
         return self.model.export(filepath, *args, **kwargs)

@@ -1,14 +1,11 @@
 """What a batch of groups is: its flat order, its padding, its errors."""
 
-import re
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
 
-import keras_mmel
 from keras_mmel import groups
 
 NAN = np.nan
@@ -31,7 +28,6 @@ def test_views_of_an_example_lie_next_to_each_other(rest, dtype):
     for i in range(2):
         for j in range(3):
             np.testing.assert_array_equal(flat[3 * i + j], x[i, j])
-    np.testing.assert_array_equal(groups.flatten_pairs(x), flat)
 
 
 def test_a_nest_of_views_keeps_its_structure():
@@ -51,13 +47,9 @@ def test_a_nest_of_views_keeps_its_structure():
 
 
 def test_values_of_an_example_are_repeated_for_its_views():
-    values = np.array([[1, 2], [3, 4]])
-    np.testing.assert_array_equal(
-        groups.repeat_for_views(values, 3), np.repeat(values, 3, axis=0)
-    )
-    np.testing.assert_array_equal(
-        groups.repeat_for_views(np.array([7, 8]), 2), [7, 7, 8, 8]
-    )
+    for values in (np.array([[1, 2], [3, 4]]), np.array([7, 8])):
+        found = groups.Sizes(2, 3).repeat(values)
+        np.testing.assert_array_equal(found, np.repeat(values, 3, axis=0))
 
 
 def test_unknown_sizes_are_found_at_run_time():
@@ -67,26 +59,24 @@ def test_unknown_sizes_are_found_at_run_time():
     def run(x):
         x = {"views": x}
         groups.check_groups(x)
-        count = groups.num_views(x)
+        sizes = groups.sizes_of(x)
         flat = groups.flatten_views(x)
-        again = groups.repeat_for_views(
-            groups.original_rows(flat, count), count
-        )
-        return groups.batch_size(x), count, flat, again
+        again = sizes.repeat(sizes.originals(flat))
+        return sizes.batch, sizes.views, flat, again, sizes.group(flat[:, 0])
 
     for batch, num_views in ((2, 3), (1, 1), (4, 2)):
         x = views(batch, num_views, 2)
-        size, count, flat, again = run(x)
+        size, count, flat, again, grouped = run(x)
         assert (int(size), int(count)) == (batch, num_views)
         np.testing.assert_array_equal(flat, x.reshape(-1, 2))
         np.testing.assert_array_equal(again, np.repeat(x[:, 0], num_views, 0))
+        np.testing.assert_array_equal(grouped, x[..., 0])
 
 
 def test_known_sizes_are_python_numbers():
     x = {"views": [views(5, 3, 2), tf.zeros((5, 3))]}
-    assert groups.num_views(x) == 3
-    assert groups.batch_size(x) == 5
-    assert isinstance(groups.num_views(x), int)
+    assert groups.sizes_of(x) == (5, 3, None)
+    assert isinstance(groups.sizes_of(x).views, int)
 
 
 # --- padding -----------------------------------------------------------------
@@ -140,7 +130,7 @@ def test_a_padding_view_sends_no_gradient():
 
 def test_original_rows_are_every_kth_of_a_nest():
     rows = {"a": ops.arange(6), "b": [ops.reshape(ops.arange(12), (6, 2))]}
-    found = groups.original_rows(rows, 3)
+    found = groups.Sizes(2, 3).originals(rows)
     np.testing.assert_array_equal(found["a"], [0, 3])
     np.testing.assert_array_equal(found["b"][0], [[0, 1], [6, 7]])
 
@@ -149,14 +139,14 @@ def test_what_keras_attached_goes_with_the_rows():
     rows = ops.reshape(ops.arange(12, dtype="float32"), (6, 2))
     rows._keras_mask = ops.convert_to_tensor([[True, i > 2] for i in range(6)])
     rows._keras_logits = rows * 10
-    found = groups.original_rows([rows], 2)[0]
+    found = groups.Sizes(3, 2).originals([rows])[0]
     np.testing.assert_array_equal(
         found._keras_mask, [[True, False], [True, False], [True, True]]
     )
     np.testing.assert_array_equal(
         found._keras_logits, [[0, 10], [40, 50], [80, 90]]
     )
-    plain = groups.original_rows(ops.arange(4), 2)
+    plain = groups.Sizes(2, 2).originals(ops.arange(4))
     assert not hasattr(plain, "_keras_mask")
     assert not hasattr(plain, "_keras_logits")
 
@@ -253,44 +243,3 @@ def test_what_is_not_a_batch_of_groups_is_refused(name):
 def test_a_batch_of_groups_is_accepted(x):
     assert groups.is_group(x)
     assert groups.check_groups(x) is None
-
-
-@pytest.mark.parametrize(
-    "name", ["array", "other_dict", "unknown_key", "different", "short_mask"]
-)
-def test_fit_refuses_it_at_the_first_batch(name):
-    x, words = WRONG[name]
-    model = keras.Sequential([keras.layers.Dense(1)])
-    mmel = keras_mmel.MMELModel(model)
-    mmel.compile("sgd", "mse")
-    with pytest.raises(ValueError, match=re.escape(words[0])):
-        mmel.fit(x, np.zeros((2, 1)), verbose=0)
-
-
-def test_groups_of_a_dataset_must_be_dense():
-    data = tf.data.Dataset.from_tensor_slices(
-        ({"views": ragged}, np.zeros((2, 1)))
-    ).batch(2)
-    model = keras.Sequential([keras.layers.Dense(1)])
-    mmel = keras_mmel.MMELModel(model)
-    mmel.compile("sgd", "mse")
-    with pytest.raises(ValueError, match="must be dense"):
-        mmel.fit(data, verbose=0, shuffle=False)
-
-
-def test_the_first_view_is_never_padding():
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    mmel = keras_mmel.MMELModel(model)
-    mmel.compile("sgd", "mse", run_eagerly=True)
-    before = model.get_weights()
-    with pytest.raises(Exception, match="the original.*never padding"):
-        mmel.fit(
-            {
-                "views": views(2, 3, 1),
-                "mask": np.array([[True] * 3, [False, True, True]]),
-            },
-            np.zeros((2, 1)),
-            verbose=0,
-        )
-    for old, new in zip(before, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(old, new)

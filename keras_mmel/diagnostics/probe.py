@@ -7,7 +7,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_mmel import groups
 from keras_mmel.losses import checks
@@ -107,11 +106,7 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
     for x, y in probe.batches:
         # Variables that the model would assign are put aside and forgotten.
         with keras.StatelessScope():
-            tensors = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
-            losses = mmel._group_losses(*tensors, mmel(tensors[0])).losses
-            weights = mmel._objective.weights(
-                losses, tensors[0].get("mask"), **mmel._objective_arguments()
-            )
+            losses, weights = mmel._losses_and_weights(x, y)
             found.append((checks.to_numpy(weights), checks.to_numpy(losses)))
     weights, losses = zip(*found, strict=True)
     losses = np.where(probe.mask, pad(losses, np.nan), np.float32(np.nan))
@@ -162,7 +157,7 @@ def _checked(batch):
     x, y = _as_arrays(batch[0]), _as_arrays(batch[1])
     if x.get("mask") is None:
         x = {"views": x["views"]}
-    checks.check_labels(groups.split_labels(y).label, x)
+    checks.check_labels(groups.split_labels(y).label, groups.sizes_of(x))
     return x, y
 
 

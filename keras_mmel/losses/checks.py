@@ -6,8 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel import groups
-from keras_mmel.losses import per_view
+from keras_mmel.groups import Sizes
+from keras_mmel.groups import rank
+from keras_mmel.losses import compiled
 from keras_mmel.losses import soft_targets
 
 _LOSSES = keras.losses
@@ -23,16 +24,15 @@ _LIKE_PREDICTIONS = (
 )
 
 
-def check_labels(label: Any, x: Any) -> None:
+def check_labels(label: Any, sizes: Sizes) -> None:
     """Raises ValueError for missing labels, text, or another batch size."""
     if label is None:
         raise ValueError(
             "Training needs labels: give `fit` pairs (x, y). Received: y=None"
         )
-    batch = keras.tree.flatten(x["views"])[0].shape[0]
     check_numbers(label)
     for leaf in keras.tree.flatten(label):
-        if groups.rank(leaf) is None:
+        if rank(leaf) is None:
             # Keras relaxes the rank where one call of `fit` has another.
             raise ValueError(
                 "Labels must have one shape (batch, ...) in all calls of "
@@ -40,10 +40,11 @@ def check_labels(label: Any, x: Any) -> None:
                 "Received: labels of unknown rank"
             )
         rows = leaf.shape[0] if len(leaf.shape) else 0
-        if None not in (rows, batch) and rows != batch:
+        known = isinstance(sizes.batch, int) and rows is not None
+        if known and rows != sizes.batch:
             raise ValueError(
                 "Labels are shared by the views of an example: y must have "
-                f"shape (batch, ...) with batch={batch}. "
+                f"shape (batch, ...) with batch={sizes.batch}. "
                 f"Received: y.shape={tuple(leaf.shape)}"
             )
 
@@ -61,11 +62,11 @@ def check_numbers(label: Any) -> None:
             )
 
 
-def check_label_shape(output: per_view.Output, num_views: Any) -> None:
+def check_label_shape(output: compiled.Output, num_views: Any) -> None:
     """Raises ValueError where labels of a known loss would broadcast.
 
     Args:
-        output: From `keras_mmel.losses.per_view.pair_outputs`.
+        output: From `compiled.pair_outputs`.
         num_views: Size of the groups, for the message.
     """
     fn = getattr(output.loss, "fn", None)
@@ -116,10 +117,11 @@ def check_finite(losses: Any, mask: Any = None) -> None:
     """Raises ValueError that names the first view whose loss is not finite.
 
     Args:
-        losses: View losses `(batch, num_views)`, with values.
+        losses: View losses `(batch, num_views)`. Those that have no values yet
+            pass: Keras also traces a step that is to run eagerly.
         mask: None or bool `(batch, num_views)`, `False` for padding.
     """
-    if not _has_values(losses):
+    if not hasattr(losses, "numpy"):
         return
     values = to_numpy(losses)
     bad = ~np.isfinite(values)
@@ -149,18 +151,6 @@ def to_numpy(tensor: Any) -> np.ndarray:
     if keras.backend.backend() == "tensorflow":
         return np.asarray(tensor)
     return ops.convert_to_numpy(ops.stop_gradient(tensor))
-
-
-def _has_values(tensor):
-    """Whether the step runs now; Keras also traces it when told not to."""
-    backend = keras.backend.backend()
-    if isinstance(tensor, keras.KerasTensor) or backend == "jax":
-        return False
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        return not tf.is_symbolic_tensor(tensor)
-    return True
 
 
 def _check_equal(first, second):

@@ -66,74 +66,39 @@ def pair_outputs(
         ValueError: If the structures do not match.
     """
     found = []
-    if isinstance(prediction, dict):
-        loss, label, *extra = (
-            _in_order(part, prediction) for part in (loss, label, *extra)
-        )
-    if isinstance(loss, dict):
-        loss_weights = _in_order(loss_weights, loss)
-    by_name = any(
-        isinstance(part, dict) for part in (loss, loss_weights, label, *extra)
-    )
-    if by_name and not isinstance(prediction, dict) and output_names:
-        listed = isinstance(prediction, (list, tuple))
-        if (len(prediction) if listed else 1) == len(output_names):
 
-            def named(part):
-                if isinstance(part, (list, tuple)):
-                    return dict(zip(output_names, part, strict=True))
-                if listed or isinstance(part, dict):
-                    return part
-                return {output_names[0]: part}
-
-            label, prediction = named(label), named(prediction)
-            extra = tuple(named(part) for part in extra)
-            if isinstance(loss, (list, tuple)):
-                loss = named(loss)
-            if isinstance(loss_weights, (list, tuple)):
-                loss_weights = named(loss_weights)
-
-    def walk(path, loss, weight, label, prediction, extra):
+    def walk(path, names, loss, weight, label, prediction, extra):
         if loss is None:
             return
-        if isinstance(prediction, dict):
-            keys = loss if isinstance(loss, dict) else prediction
-        elif isinstance(prediction, (list, tuple)):
-            keys = range(len(prediction))
-            label = _expand_partial(label, loss, len(prediction))
-        else:
-            name = "/".join(map(str, path)) or "the output"
-            loss, weight, label, *extra = (
-                _only(part, name) for part in (loss, weight, label, *extra)
-            )
-            if not (weight is None or isinstance(weight, numbers.Real)):
-                raise ValueError(
-                    f"`loss_weights` must hold numbers. Received: {weight!r} "
-                    f"for {name}"
-                )
-            if loss is not None:
-                loss = resolve(loss, label, prediction)
-                found.append(
-                    Output(name, loss, weight, label, prediction, tuple(extra))
-                )
+        if not _is_nest(prediction):
+            found.extend(_single(path, loss, weight, label, prediction, extra))
             return
-        for key in keys:
-            picked_loss = _pick(loss, key, path, "loss", broadcast=True)
-            if picked_loss is None:
+        places = _places(prediction, names)
+        if isinstance(loss, dict):
+            known = {word: place for place in places for word in place.words}
+            for key in loss.keys() - known.keys():
+                raise _no_entry((*path, key), "the model's output", known)
+            places = [place for place in places if loss.keys() & place.words]
+        elif _is_nest(loss) and not isinstance(prediction, dict):
+            label = _expand_partial(label, loss, len(places))
+        for place in places:
+            picked = _pick(loss, place, path, "loss", shared=True)
+            if picked is None:
                 continue
             walk(
-                (*path, key),
-                picked_loss,
-                _pick(weight, key, path, "loss_weights", broadcast=True),
-                _pick(label, key, path, "y"),
-                _pick(prediction, key, path, "the model's output"),
+                (*path, place.words[-1]),
+                None,
+                picked,
+                _pick(weight, place, path, "loss_weights", shared=True),
+                _pick(label, place, path, "y"),
+                prediction[place.key],
                 tuple(
-                    None if part is None else _pick(part, key, path, "y")
+                    None if part is None else _pick(part, place, path, "y")
                     for part in extra
                 ),
             )
 
-    walk((), loss, loss_weights, label, prediction, extra)
+    walk((), output_names, loss, loss_weights, label, prediction, extra)
     if not found:
         raise ValueError(
             "No output of the model has a loss. Provide a `loss` argument in "
@@ -213,15 +178,72 @@ def _crossentropy_for(label, prediction):
     return keras.losses.categorical_crossentropy
 
 
-def _in_order(part, names):
-    """A list for a dict: Keras matches them in the dict's flat order."""
-    if not isinstance(part, (list, tuple)) or len(part) != len(names):
-        return part
-    return dict(zip(sorted(names), part, strict=True))
-
-
 def _is_nest(part):
     return isinstance(part, (dict, list, tuple))
+
+
+class _Place(NamedTuple):
+    """An output among its siblings, in all the ways to refer to it.
+
+    Attributes:
+        key: In the model's output.
+        words: Keys of a dict: its key and the name of its layer.
+        index: In a list: Keras takes the keys of a dict in their flat order.
+        siblings: How many there are, itself included.
+    """
+
+    key: Any
+    words: tuple
+    index: int
+    siblings: int
+
+
+def _places(prediction, names):
+    count = len(prediction)
+    if isinstance(prediction, dict):
+        order = sorted(prediction)
+        return [_Place(k, (k,), order.index(k), count) for k in prediction]
+    if names is None or len(names) != count:
+        names = range(count)
+    return [_Place(i, (i, names[i]), i, count) for i in range(count)]
+
+
+def _pick(part, place, path, what, shared=False):
+    """The entry of a nest for one output; a single entry may be for all."""
+    if shared and not _is_nest(part):
+        return part
+    if isinstance(part, dict):
+        for word in place.words:
+            if word in part:
+                return part[word]
+    elif _is_nest(part) and len(part) == place.siblings:
+        return part[place.index]
+    raise _no_entry((*path, place.words[-1]), what, part)
+
+
+def _no_entry(path, what, part):
+    where, given = "/".join(map(str, path)), type(part).__name__
+    if _is_nest(part):
+        given = list(part) if isinstance(part, dict) else len(part)
+    return ValueError(
+        f"No entry for the output {where!r} in {what}. Received: {given}"
+    )
+
+
+def _single(path, loss, weight, label, prediction, extra):
+    """The `Output` for one tensor, in a list; empty where it has no loss."""
+    name = "/".join(map(str, path)) or "the output"
+    loss, weight, label, *extra = (
+        _only(part, name) for part in (loss, weight, label, *extra)
+    )
+    if not (weight is None or isinstance(weight, numbers.Real)):
+        raise ValueError(
+            f"`loss_weights` must hold numbers. Received: {weight!r} for {name}"
+        )
+    if loss is None:
+        return []
+    loss = resolve(loss, label, prediction)
+    return [Output(name, loss, weight, label, prediction, tuple(extra))]
 
 
 def _only(part, name):
@@ -237,27 +259,8 @@ def _only(part, name):
     return _only(leaves[0], name)
 
 
-def _pick(part, key, path, what, broadcast=False):
-    if broadcast and not _is_nest(part):
-        return part
-    missing = (
-        key not in part if isinstance(part, dict) else not _is_nest(part)
-    ) or (isinstance(part, (list, tuple)) and key not in range(len(part)))
-    if missing:
-        where = "/".join(map(str, (*path, key)))
-        given = type(part).__name__
-        if _is_nest(part):
-            given = list(part) if isinstance(part, dict) else len(part)
-        raise ValueError(
-            f"No entry for the output {where!r} in {what}. Received: {given}"
-        )
-    return part[key]
-
-
 def _expand_partial(label, loss, count):
     """Labels for only those outputs that have a loss, put in their places."""
-    if not isinstance(loss, (list, tuple)):
-        return label
     if len(loss) != count:
         raise ValueError(
             f"The model has {count} outputs and needs a loss (or None) for "

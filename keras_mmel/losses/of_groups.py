@@ -8,26 +8,27 @@ soft        yes       l(f(x), y)    l(f(z), teacher(z) if it disagrees,
                                           else f(x))
 """
 
-import functools
-import operator
 from typing import Any
 from typing import NamedTuple
 
 from keras import ops
 
-from keras_mmel import groups
+from keras_mmel.groups import Sizes
+from keras_mmel.groups import split_labels
 from keras_mmel.losses import checks
+from keras_mmel.losses import compiled
 from keras_mmel.losses import per_view
 from keras_mmel.losses import soft_targets
 from keras_mmel.objectives import Objective
 
 
 class GroupLosses(NamedTuple):
-    """View losses of a batch.
+    """View losses of a batch, and how the batch becomes one number.
 
     Attributes:
         losses: Float32 `(batch, num_views)`, what the objective takes.
         original: Float32 `(batch,)`: the compiled loss of view 0.
+        sample_weight: None or float32 `(batch,)`.
         reduction: How the compiled losses reduce the batch.
         elements: Values of the loss for one example.
         kept: None, or `(batch,)`: how much of view 0 a Keras mask keeps.
@@ -35,16 +36,50 @@ class GroupLosses(NamedTuple):
 
     losses: Any
     original: Any
+    sample_weight: Any
     reduction: str | None
     elements: Any
     kept: Any
 
+    def reduce(self, values: Any) -> tuple[Any, Any]:
+        """Numerator and denominator of the loss of the batch.
+
+        Kept apart so that replicas with batches of different sizes can divide
+        by the size of the whole batch.
+
+        Args:
+            values: Loss of each group, `(batch,)`.
+
+        Returns:
+            A scalar and the number to divide it by, or None. For a loss without
+            reduction, what Keras would train on: a tensor whose sum has the
+            gradient and whose mean is logged.
+        """
+        weight = self.sample_weight
+        weighted = values if weight is None else values * weight
+        if self.reduction is None:
+            if isinstance(self.elements, int) and self.elements == 1:
+                return weighted, None
+            share = ops.ones((1, self.elements), values.dtype) / self.elements
+            return weighted[:, None] * share, None
+        total = ops.sum(weighted)
+        if self.reduction == "sum":
+            return total, None
+        if self.reduction == "mean_with_sample_weight" and weight is not None:
+            size = 1 / self.elements if self.kept is None else self.kept
+            return total, ops.sum(weight * size)
+        size = ops.shape(values)[0]
+        if isinstance(size, int):
+            return total, float(size)
+        return total, ops.cast(size, "float32")
+
 
 def group_losses(
     objective: Objective,
-    x: Any,
+    sizes: Sizes,
     y: Any,
     prediction: Any,
+    sample_weight: Any = None,
     *,
     loss: Any,
     loss_weights: Any = None,
@@ -55,9 +90,10 @@ def group_losses(
 
     Args:
         objective: Decides what augmented views are compared with.
-        x: A batch of groups.
+        sizes: Of the batch.
         y: Labels, or labels and teacher predictions.
         prediction: Output of the model on the flat batch.
+        sample_weight: None, or one weight per example.
         loss: What was compiled.
         loss_weights: What was compiled.
         soft_loss: What was given to `MMELModel`.
@@ -67,13 +103,14 @@ def group_losses(
         `GroupLosses`.
 
     Raises:
-        ValueError: Where shapes or structures do not match, or a loss cannot
-            be had per view.
+        ValueError: If shapes or structures do not match, or a loss cannot be
+            had per view.
     """
-    label, teacher = groups.split_labels(y)
-    views = groups.num_views(x)
-    checks.check_labels(label, x)
-    outputs = per_view.pair_outputs(
+    label, teacher = split_labels(y)
+    checks.check_labels(label, sizes)
+    if sample_weight is not None:
+        sample_weight = checks.per_example(sample_weight)
+    outputs = compiled.pair_outputs(
         loss,
         loss_weights,
         label,
@@ -81,76 +118,64 @@ def group_losses(
         output_names,
         extra=(teacher, soft_loss),
     )
-    found = []
+    losses, originals = [], []
     for output in outputs:
-        checks.check_label_shape(output, views)
-        losses, original, compiled = _losses(output, objective, x)
-        weight = 1.0 if output.weight is None else output.weight
-        if weight != 1.0:
-            losses, original = losses * weight, original * weight
-        found.append((losses, original))
-    losses, original = (
-        functools.reduce(operator.add, parts)
-        for parts in zip(*found, strict=True)
-    )
+        checks.check_label_shape(output, sizes.views)
+        found, original = _losses(output, objective, sizes)
+        losses.append(_weighted(found, output.weight))
+        originals.append(_weighted(original.losses, output.weight))
     return GroupLosses(
-        losses,
-        original,
-        per_view.reduction_of(outputs),
-        compiled.elements,
-        compiled.kept,
+        losses=sum(losses[1:], start=losses[0]),
+        original=sum(originals[1:], start=originals[0]),
+        sample_weight=sample_weight,
+        reduction=compiled.reduction_of(outputs),
+        elements=original.elements,
+        kept=original.kept,
     )
 
 
-def _losses(output, objective, x):
+def _weighted(values, weight):
+    return values if weight in (None, 1.0) else values * weight
+
+
+def _losses(output, objective, sizes):
     """What the objective takes, and the compiled loss of view 0."""
     teacher, soft_loss = output.extra
-    views = groups.num_views(x)
     prediction = output.prediction
 
-    def grouped(rows):
-        return ops.reshape(rows, (groups.batch_size(x), views))
-
     def of_all_views():
-        compiled = per_view.rows(
-            output.loss,
-            groups.repeat_for_views(output.label, views),
-            prediction,
-            views,
+        found = per_view.rows(
+            output.loss, sizes.repeat(output.label), prediction, sizes.views
         )
-        if compiled.kept is not None:
-            compiled = compiled._replace(kept=grouped(compiled.kept)[:, 0])
-        return compiled, grouped(compiled.losses)
+        losses, kept = sizes.group(found.losses), found.kept
+        if kept is not None:
+            kept = sizes.group(kept)[:, 0]
+        return losses, per_view.Rows(losses[:, 0], found.elements, kept)
 
     if teacher is None and not objective.soft_targets:
-        compiled, losses = of_all_views()
-        return losses, losses[:, 0], compiled
+        return of_all_views()
     twin = soft_targets.twin_for(output, soft_loss)
     if twin.from_logits:
-        compiled = per_view.rows(
-            output.loss, output.label, groups.original_rows(prediction, views)
+        original = per_view.rows(
+            output.loss, output.label, sizes.originals(prediction)
         )
-        original = compiled.losses
     else:
         # Keras looks for logits in the operation behind a softmax, which a
         # slice would hide.
-        compiled, losses = of_all_views()
-        original = losses[:, 0]
+        original = of_all_views()[1]
     if teacher is not None:
-        teacher = soft_targets.teacher_rows(teacher, prediction, output.name, x)
-        if twin.kind in ("categorical", "binary"):
-            teacher = soft_targets.check_probabilities(teacher)
+        teacher = soft_targets.teacher_rows(teacher, output, twin, sizes)
     target = teacher
     if objective.soft_targets:
         target = soft_targets.soft_target(
             twin,
             prediction,
-            views,
+            sizes,
             teacher,
             getattr(objective, "stop_gradient", True),
         )
-    augmented = per_view.rows(twin.loss, target, prediction, views).losses
+    augmented = per_view.rows(twin.loss, target, prediction, sizes.views)
     losses = ops.concatenate(
-        [original[:, None], grouped(augmented)[:, 1:]], axis=1
+        [original.losses[:, None], sizes.group(augmented.losses)[:, 1:]], axis=1
     )
-    return losses, original, compiled
+    return losses, original

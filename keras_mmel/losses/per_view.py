@@ -13,24 +13,6 @@ import keras
 from keras import ops
 
 from keras_mmel.losses.compiled import MEANS
-from keras_mmel.losses.compiled import LossFunctionWrapper
-from keras_mmel.losses.compiled import Output
-from keras_mmel.losses.compiled import pair_outputs
-from keras_mmel.losses.compiled import reduction_of
-from keras_mmel.losses.compiled import resolve
-
-__all__ = [
-    "LossFunctionWrapper",
-    "Output",
-    "Rows",
-    "logged",
-    "loss_per_row",
-    "pair_outputs",
-    "reduce_groups",
-    "reduction_of",
-    "resolve",
-    "rows",
-]
 
 
 class Rows(NamedTuple):
@@ -49,13 +31,6 @@ class Rows(NamedTuple):
     kept: Any
 
 
-def loss_per_row(
-    loss: keras.Loss, label: Any, prediction: Any, num_views: Any = 1
-) -> Any:
-    """One loss for each row of a flat batch: the `losses` of `rows`."""
-    return rows(loss, label, prediction, num_views).losses
-
-
 def rows(
     loss: keras.Loss, label: Any, prediction: Any, num_views: Any = 1
 ) -> Rows:
@@ -68,7 +43,7 @@ def rows(
     as Keras does, for each view of the group as for a batch of its own.
 
     Args:
-        loss: A `keras.Loss` from `resolve`.
+        loss: A `keras.Loss` from `compiled.resolve`.
         label: Shape `(rows, ...)`.
         prediction: Shape `(rows, ...)`.
         num_views: Size of the groups, for masks.
@@ -113,53 +88,6 @@ def rows(
         elements,
         ops.divide_no_nan(share, average),
     )
-
-
-def reduce_groups(
-    values: Any,
-    sample_weight: Any,
-    reduction: str | None,
-    elements: Any = 1,
-    kept: Any = None,
-) -> tuple[Any, Any]:
-    """Numerator and denominator of the loss of a batch.
-
-    Kept apart so that replicas with batches of different sizes can divide by
-    the size of the whole batch.
-
-    Args:
-        values: Loss of each group, shape `(batch,)`.
-        sample_weight: None or shape `(batch,)`.
-        reduction: From `reduction_of`.
-        elements: `Rows.elements`.
-        kept: None or `Rows.kept` of the originals, shape `(batch,)`.
-
-    Returns:
-        A scalar and the number to divide it by, or None. For a loss without
-        reduction, what Keras would train on: a tensor whose sum has the
-        gradient and whose mean is logged.
-    """
-    weighted = values if sample_weight is None else values * sample_weight
-    if reduction is None:
-        if isinstance(elements, int) and elements == 1:
-            return weighted, None
-        share = ops.ones((1, elements), values.dtype) / elements
-        return weighted[:, None] * share, None
-    total = ops.sum(weighted)
-    if reduction == "sum":
-        return total, None
-    if reduction == "mean_with_sample_weight" and sample_weight is not None:
-        size = 1 / elements if kept is None else kept
-        return total, ops.sum(sample_weight * size)
-    size = ops.shape(values)[0]
-    if isinstance(size, int):
-        return total, float(size)
-    return total, ops.cast(size, "float32")
-
-
-def logged(loss: Any) -> Any:
-    """The number to log for a loss: itself, or its mean if not reduced."""
-    return ops.mean(loss) if len(loss.shape) else loss
 
 
 def _check_rows(loss, values, prediction):

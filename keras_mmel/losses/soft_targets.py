@@ -11,8 +11,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_mmel import groups
-from keras_mmel.losses import per_view
+from keras_mmel.groups import Sizes
+from keras_mmel.losses import compiled
 
 _LOSSES = keras.losses
 
@@ -27,6 +27,20 @@ _OWN_TWIN = (
     _LOSSES.poisson,
     _LOSSES.cosine_similarity,
 )
+_CATEGORICAL = (_LOSSES.CategoricalCrossentropy, "categorical")
+_TWINS = {
+    _LOSSES.sparse_categorical_crossentropy: _CATEGORICAL,
+    _LOSSES.categorical_crossentropy: _CATEGORICAL,
+    _LOSSES.categorical_focal_crossentropy: (
+        _LOSSES.CategoricalFocalCrossentropy,
+        "categorical",
+    ),
+    _LOSSES.binary_crossentropy: (_LOSSES.BinaryCrossentropy, "binary"),
+    _LOSSES.binary_focal_crossentropy: (
+        _LOSSES.BinaryFocalCrossentropy,
+        "binary",
+    ),
+}
 
 # In regression the teacher replaces the prediction where they are further
 # apart than this (section 4.2 of the paper).
@@ -50,6 +64,20 @@ class SoftTwin(NamedTuple):
     from_logits: bool
     axis: int
 
+    def target(self, prediction: Any) -> Any:
+        """A prediction as float32 target: probabilities, or values."""
+        prediction = ops.cast(prediction, "float32")
+        if not self.from_logits:
+            return prediction
+        if self.kind == "binary":
+            return ops.sigmoid(prediction)
+        # TensorFlow's own softmax is oneDNN's on a CPU, which sets itself up
+        # at every call: for a few rows that takes longer than the rest of the
+        # objective.
+        largest = ops.max(prediction, axis=self.axis, keepdims=True)
+        raised = ops.exp(prediction - ops.stop_gradient(largest))
+        return raised / ops.sum(raised, axis=self.axis, keepdims=True)
+
 
 def soft_twin(loss: keras.Loss) -> SoftTwin | None:
     """The twin of `loss` with a soft target.
@@ -58,13 +86,13 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
     is smooth already.
 
     Args:
-        loss: A `keras.Loss` from `keras_mmel.losses.per_view.resolve`.
+        loss: A `keras.Loss` from `compiled.resolve`.
 
     Returns:
         A `SoftTwin`, or None where there is none: a custom loss, a loss for
         labels of +1 and -1, or one with `ignore_class`.
     """
-    wrapper = per_view.LossFunctionWrapper
+    wrapper = compiled.LossFunctionWrapper
     if not isinstance(loss, wrapper) or type(loss).call is not wrapper.call:
         return None
     if loss.fn in _OWN_TWIN:
@@ -73,31 +101,10 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
         return SoftTwin(loss, "categorical", False, -1)
     settings = {"from_logits": False, "axis": -1, "ignore_class": None}
     settings |= loss._fn_kwargs
-    if settings.pop("ignore_class") is not None:
+    if settings.pop("ignore_class") is not None or loss.fn not in _TWINS:
         return None
     settings.pop("label_smoothing", None)
-    classes = {
-        _LOSSES.sparse_categorical_crossentropy: (
-            _LOSSES.CategoricalCrossentropy,
-            "categorical",
-        ),
-        _LOSSES.categorical_crossentropy: (
-            _LOSSES.CategoricalCrossentropy,
-            "categorical",
-        ),
-        _LOSSES.categorical_focal_crossentropy: (
-            _LOSSES.CategoricalFocalCrossentropy,
-            "categorical",
-        ),
-        _LOSSES.binary_crossentropy: (_LOSSES.BinaryCrossentropy, "binary"),
-        _LOSSES.binary_focal_crossentropy: (
-            _LOSSES.BinaryFocalCrossentropy,
-            "binary",
-        ),
-    }
-    if loss.fn not in classes:
-        return None
-    twin, kind = classes[loss.fn]
+    twin, kind = _TWINS[loss.fn]
     return SoftTwin(
         twin(**settings, reduction=loss.reduction, dtype=loss.dtype),
         kind,
@@ -106,11 +113,11 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
     )
 
 
-def twin_for(output: per_view.Output, soft_loss: Any = None) -> SoftTwin:
+def twin_for(output: compiled.Output, soft_loss: Any = None) -> SoftTwin:
     """The twin of an output's loss, or what the user gave in its place.
 
     Args:
-        output: From `keras_mmel.losses.per_view.pair_outputs`.
+        output: From `compiled.pair_outputs`.
         soft_loss: The entry of `soft_loss=` for this output, or None.
 
     Returns:
@@ -121,7 +128,7 @@ def twin_for(output: per_view.Output, soft_loss: Any = None) -> SoftTwin:
     """
     twin = soft_twin(output.loss)
     if soft_loss is not None:
-        given = per_view.resolve(soft_loss, output.label, output.prediction)
+        given = compiled.resolve(soft_loss, output.label, output.prediction)
         if twin is None:
             twin = soft_twin(given) or SoftTwin(given, None, False, -1)
         return twin._replace(loss=given)
@@ -137,97 +144,57 @@ def twin_for(output: per_view.Output, soft_loss: Any = None) -> SoftTwin:
     return twin
 
 
-def predicted_target(twin: SoftTwin, prediction: Any) -> Any:
-    """A prediction as target: probabilities, or values in regression.
-
-    Args:
-        twin: From `twin_for`.
-        prediction: Output of the model, logits or probabilities.
-
-    Returns:
-        Float32 of the same shape.
-    """
-    prediction = ops.cast(prediction, "float32")
-    if not twin.from_logits:
-        return prediction
-    if twin.kind == "binary":
-        return ops.sigmoid(prediction)
-    return _softmax(prediction, twin.axis)
-
-
-def teacher_rows(teacher: Any, prediction: Any, name: str, x: Any) -> Any:
+def teacher_rows(
+    teacher: Any, output: compiled.Output, twin: SoftTwin, sizes: Sizes
+) -> Any:
     """Teacher predictions as a flat batch, shaped like the predictions.
 
     What stands for padding views is replaced, like the views themselves.
 
     Args:
         teacher: Shape `(batch, num_views, ...)`, probabilities or values.
-        prediction: Shape `(batch * num_views, ...)`.
-        name: Name of the output, for the message.
-        x: The batch of groups.
+        output: From `compiled.pair_outputs`.
+        twin: From `twin_for`.
+        sizes: Of the batch.
 
     Returns:
-        Float32 of the shape of `prediction`.
+        Float32 of the shape of the output's prediction.
 
     Raises:
-        ValueError: If the shapes do not match.
+        ValueError: If the shapes do not match. When the step runs, also if a
+            crossentropy gets what are no probabilities.
     """
+    shape = output.prediction.shape
     teacher = ops.cast(ops.convert_to_tensor(teacher), "float32")
     given = tuple(teacher.shape)
-    if len(given) == len(prediction.shape) and prediction.shape[-1] == 1:
+    if len(given) == len(shape) and shape[-1] == 1:
         teacher = ops.expand_dims(teacher, -1)
-    sizes = groups.batch_size(x), groups.num_views(x)
-    sizes = [size if isinstance(size, int) else None for size in sizes]
-    expected = (*sizes, *prediction.shape[1:])
+    expected = (
+        *(n if isinstance(n, int) else None for n in sizes[:2]),
+        *shape[1:],
+    )
     found = tuple(teacher.shape)
     if len(found) != len(expected) or any(
         None not in pair and pair[0] != pair[1]
         for pair in zip(found, expected, strict=True)
     ):
         raise ValueError(
-            f"Teacher predictions for {name} must have shape (batch, "
+            f"Teacher predictions for {output.name} must have shape (batch, "
             f"num_views, {', '.join(map(str, expected[2:]))}), one for each "
             f"view, here {expected}. Received: teacher.shape={given}"
         )
     # The shape of the predictions: sizes that are only known when the step
     # runs are checked there and cannot broadcast.
-    rows = groups.flatten_pairs(teacher, x.get("mask"))
-    return ops.reshape(rows, ops.shape(prediction))
-
-
-def check_probabilities(teacher: Any) -> Any:
-    """The teacher's predictions, or an error when the step runs.
-
-    Logits given for probabilities would train, on nonsense. Only TensorFlow
-    can tell, and not under XLA.
-
-    Args:
-        teacher: From `teacher_rows`, for a crossentropy.
-
-    Returns:
-        The same tensor.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return teacher
-    import tensorflow as tf
-
-    # Room for the rounding of half precision.
-    fits = tf.reduce_all((teacher >= 0.0) & (teacher <= 1.001))
-    message = (
-        "Teacher predictions must be probabilities, from 0 to 1, for a "
-        "crossentropy, also where the model gives logits. Received: smallest "
-        "and largest"
-    )
-    extremes = [tf.reduce_min(teacher), tf.reduce_max(teacher)]
-    check = tf.debugging.Assert(fits, [message, *extremes])
-    with tf.control_dependencies([] if check is None else [check]):
-        return tf.identity(teacher)
+    rows = ops.reshape(sizes.flatten(teacher), ops.shape(output.prediction))
+    if twin.kind in ("categorical", "binary"):
+        rows = _check_probabilities(rows)
+    return rows
 
 
 def soft_target(
     twin: SoftTwin,
     prediction: Any,
-    num_views: Any,
+    sizes: Sizes,
     teacher: Any = None,
     stop_gradient: bool = True,
 ) -> Any:
@@ -242,7 +209,7 @@ def soft_target(
     Args:
         twin: From `twin_for`.
         prediction: Shape `(batch * num_views, ...)`.
-        num_views: Size of the groups.
+        sizes: Of the batch.
         teacher: None or teacher predictions like `prediction`.
         stop_gradient: Whether the predicted target is a constant.
 
@@ -255,14 +222,12 @@ def soft_target(
     """
 
     def from_original(rows):
-        return groups.repeat_for_views(
-            groups.original_rows(rows, num_views), num_views
-        )
+        return sizes.repeat(sizes.originals(rows))
 
-    target = predicted_target(twin, groups.original_rows(prediction, num_views))
+    target = twin.target(sizes.originals(prediction))
     if stop_gradient:
         target = ops.stop_gradient(target)
-    target = groups.repeat_for_views(target, num_views)
+    target = sizes.repeat(target)
     if teacher is None:
         return target
     if twin.kind == "categorical":
@@ -284,12 +249,24 @@ def soft_target(
     return ops.where(differs, teacher, target)
 
 
-def _softmax(logits, axis):
-    """Softmax in plain operations.
+def _check_probabilities(teacher):
+    """The teacher's predictions, or an error when the step runs.
 
-    TensorFlow's own is oneDNN's on a CPU, which sets itself up at every call:
-    for a few rows that takes longer than the rest of the objective.
+    Logits given for probabilities would train, on nonsense. Only TensorFlow
+    can tell, and not under XLA.
     """
-    largest = ops.stop_gradient(ops.max(logits, axis=axis, keepdims=True))
-    raised = ops.exp(logits - largest)
-    return raised / ops.sum(raised, axis=axis, keepdims=True)
+    if keras.backend.backend() != "tensorflow":
+        return teacher
+    import tensorflow as tf
+
+    # Room for the rounding of half precision.
+    fits = tf.reduce_all((teacher >= 0.0) & (teacher <= 1.001))
+    message = (
+        "Teacher predictions must be probabilities, from 0 to 1, for a "
+        "crossentropy, also where the model gives logits. Received: smallest "
+        "and largest"
+    )
+    extremes = [tf.reduce_min(teacher), tf.reduce_max(teacher)]
+    check = tf.debugging.Assert(fits, [message, *extremes])
+    with tf.control_dependencies([] if check is None else [check]):
+        return tf.identity(teacher)

@@ -129,7 +129,7 @@ class ViewValues:
             x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
             groups.check_groups(x)
             y = groups.split_labels(y).label
-            checks.check_labels(y, x)
+            checks.check_labels(y, groups.sizes_of(x))
             x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
             self._find_metrics(x, y)
             with _no_gradient():
@@ -203,8 +203,7 @@ class ViewValues:
             return
         if not metrics.built:
             rows = self._model(groups.flatten_views(x), training=False)
-            views = groups.num_views(x)
-            metrics.build(y, groups.original_rows(rows, views))
+            metrics.build(y, groups.sizes_of(x).originals(rows))
         for weighted, per_output in (
             (False, metrics._flat_metrics),
             (True, metrics._flat_weighted_metrics),
@@ -227,12 +226,11 @@ class ViewValues:
     def _values(self, x, y):
         """One value for each view, `(batch, num_views)`, by name."""
         model = self._model
-        views = groups.num_views(x)
-        shape = (groups.batch_size(x), views)
+        sizes = groups.sizes_of(x)
         prediction = model(groups.flatten_views(x), training=False)
         found = of_groups.group_losses(
             Uniform(),
-            x,
+            sizes,
             y,
             prediction,
             loss=model._compile_loss._user_loss,
@@ -250,12 +248,12 @@ class ViewValues:
             labels = metrics._flatten_y(y)
             predictions = metrics._flatten_y(prediction)
         for name, place, metric in self._metrics or ():
-            label = groups.repeat_for_views(labels[place], views)
+            label = sizes.repeat(labels[place])
             value = metric._fn(label, predictions[place], **metric._fn_kwargs)
             value = ops.cast(value, "float32")
             axes = tuple(range(1, len(value.shape)))
             value = ops.mean(value, axis=axes) if axes else value
-            values[name] = ops.reshape(value, shape)
+            values[name] = sizes.group(value)
         outputs = compiled.pair_outputs(
             model._compile_loss._user_loss,
             None,
@@ -265,19 +263,21 @@ class ViewValues:
         )
         for output in outputs:
             prefix = f"{output.name}_" if len(outputs) > 1 else ""
-            for name, value in _of_classifier(output, views).items():
-                values[prefix + name] = ops.reshape(value, shape)
+            for name, value in _of_classifier(output, sizes).items():
+                values[prefix + name] = sizes.group(value)
         return values
 
 
-def _of_classifier(output: compiled.Output, views: Any) -> dict[str, Any]:
+def _of_classifier(
+    output: compiled.Output, sizes: groups.Sizes
+) -> dict[str, Any]:
     """NLL, confidence and rightness of the rows, where it is a classifier."""
     twin = soft_targets.soft_twin(output.loss)
     rows = output.prediction
     if twin is None or len(rows.shape) > 2:
         return {}
-    label = groups.repeat_for_views(output.label, views)
-    probabilities = soft_targets.predicted_target(twin, rows)
+    label = sizes.repeat(output.label)
+    probabilities = twin.target(rows)
     if twin.kind == "binary":
         if len(rows.shape) == 2 and rows.shape[1] != 1:
             return {}

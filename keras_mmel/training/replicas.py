@@ -10,11 +10,6 @@ from typing import Any
 import keras
 from keras import ops
 
-_SPLIT = (
-    "TensorFlow gives each replica as many examples as the batch divided by "
-    "the replicas, rounded up, and the last one what is left."
-)
-
 
 def count() -> int:
     """Replicas that train in sync: 1 on JAX and torch, and by default."""
@@ -39,7 +34,12 @@ def total(value: Any) -> Any:
 
 
 def divide(numerator: Any, size: Any) -> Any:
-    """`numerator` by the sum of `size` over all replicas, 0 where that is 0."""
+    """`numerator` by the sum of `size` over all replicas, 0 where that is 0.
+
+    Where `size` is None, there is nothing to divide by.
+    """
+    if size is None:
+        return numerator
     if isinstance(size, float) and size > 0 and count() == 1:
         return numerator / size
     size = ops.convert_to_tensor(size, dtype="float32")
@@ -53,13 +53,15 @@ def for_tracking(value: Any, size: Any) -> tuple[Any, Any]:
     number of the whole batch.
 
     Args:
-        value: This replica's part of the number.
+        value: This replica's part of the number; for a loss that is not
+            reduced, all values, of which the mean is tracked.
         size: Examples of the batch on this replica.
 
     Returns:
         The value to track, and the size as float32.
     """
     size = ops.cast(size, "float32")
+    value = ops.mean(value) if len(value.shape) else value
     if count() == 1:
         return value, size
     return value * ops.divide_no_nan(total(size), size), size
@@ -77,42 +79,10 @@ def check_batch(size: Any) -> Any:
     return tf.debugging.assert_positive(
         size,
         message=(
-            f"A replica got no example of a batch. {_SPLIT} Batch with "
+            "A replica got no example of a batch. TensorFlow gives each "
+            "replica as many examples as the batch divided by the replicas, "
+            "rounded up, and the last one what is left. Batch with "
             "`drop_remainder=True` and a batch size that the number of "
             f"replicas, {count()}, divides."
         ),
     )
-
-
-def check_data(x: Any, batch_size: int | None) -> None:
-    """Raises at the start of `fit` where a replica will get no example.
-
-    Args:
-        x: What `fit` was given. Only data whose size is known is checked:
-            arrays, and datasets with batches of static size.
-        batch_size: What `fit` was given.
-
-    Raises:
-        ValueError: If a replica would get no example of some batch.
-    """
-    replicas = count()
-    if replicas == 1 or x is None:
-        return
-    leaves = keras.tree.flatten(getattr(x, "element_spec", x))
-    sizes = {leaf.shape[0] for leaf in leaves if getattr(leaf, "shape", ())}
-    if len(sizes) != 1 or None in sizes:
-        return
-    size = sizes.pop()
-    if hasattr(x, "element_spec"):
-        batches = {size}
-    else:
-        batch_size = min(batch_size or 32, size)
-        batches = {batch_size, size % batch_size or batch_size}
-    for batch in batches:
-        if batch <= (replicas - 1) * -(-batch // replicas):
-            raise ValueError(
-                f"A batch of {batch} leaves one of {replicas} replicas without "
-                f"an example. {_SPLIT} Use a batch size that {replicas} "
-                "divides, and drop the remainder or make it larger. "
-                f"Received: batches of {sorted(batches)}"
-            )

@@ -7,7 +7,6 @@ import keras
 import tensorflow as tf
 
 from keras_mmel import groups
-from keras_mmel.losses import per_view
 from keras_mmel.training import replicas
 
 
@@ -23,7 +22,9 @@ def train_step(model: keras.Model, data: Any) -> dict:
     """
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
     groups.check_groups(x)
-    with tf.control_dependencies(_checks(x, y, model._objective.soft_targets)):
+    sizes = groups.sizes_of(x)
+    checks = _checks(x, y, sizes, model._objective.soft_targets)
+    with tf.control_dependencies(checks):
         x = tf.nest.map_structure(tf.identity, x)
     with tf.GradientTape() as tape:
         training = {"training": True} if model._call_has_training_arg else {}
@@ -39,20 +40,18 @@ def train_step(model: keras.Model, data: Any) -> dict:
             "The model does not have any trainable weights.", stacklevel=2
         )
     tracker = next(m for m in model.metrics if m.name == "loss")
-    value, size = replicas.for_tracking(
-        per_view.logged(loss), groups.batch_size(x)
-    )
+    value, size = replicas.for_tracking(loss, sizes.batch)
     tracker.update_state(value, sample_weight=size)
     return model.compute_metrics(x, y, y_pred, sample_weight)
 
 
-def _checks(x, y, is_soft):
+def _checks(x, y, sizes, is_soft):
     """What can only be seen when the step runs, before it changes a weight."""
-    checks = [replicas.check_batch(groups.batch_size(x))]
-    if x.get("mask") is not None:
+    checks = [replicas.check_batch(sizes.batch)]
+    if sizes.mask is not None:
         checks.append(
             tf.debugging.Assert(
-                tf.reduce_all(tf.cast(x["mask"], tf.bool)[:, 0]),
+                tf.reduce_all(sizes.mask[:, 0]),
                 ["The first view of a group is the original, never padding"],
             )
         )
@@ -62,19 +61,18 @@ def _checks(x, y, is_soft):
     # Too few axes are for the checks that know what each tensor is.
     if any(groups.rank(t) is None or None in t.shape[1:2] for t in leaves):
         message = "Views, mask, teacher and labels must agree in their sizes"
-        sizes = [(other, 2) for other in others]
-        sizes += [(leaf, 1) for leaf in _leaves(label)]
+        compared = [(other, 2) for other in others]
+        compared += [(leaf, 1) for leaf in _leaves(label)]
         checks += [
             tf.debugging.assert_equal(
                 tf.shape(other)[:axes], tf.shape(first)[:axes], message=message
             )
-            for other, axes in sizes
+            for other, axes in compared
         ]
-    views = groups.num_views(x)
-    if is_soft and not isinstance(views, int):
+    if is_soft and not isinstance(sizes.views, int):
         checks.append(
             tf.debugging.assert_greater(
-                views,
+                sizes.views,
                 1,
                 message="The soft objective needs groups of at least 2 views",
             )

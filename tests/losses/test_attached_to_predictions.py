@@ -200,7 +200,7 @@ def test_a_row_that_is_masked_out_has_no_loss_and_no_gradient():
     with tf.GradientTape() as tape:
         masked = tf.identity(prediction)
         masked._keras_mask = tf.constant([True, False])
-        values = per_view.loss_per_row(losses.MeanSquaredError(), label, masked)
+        values = per_view.rows(losses.MeanSquaredError(), label, masked).losses
     # One of two is left, and the batch's mean is over what is left.
     np.testing.assert_allclose(values, [5.0, 0.0], rtol=1e-6)
     gradient = tape.gradient(values, prediction).numpy()

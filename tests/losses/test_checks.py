@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 
 import keras_mmel
+from keras_mmel.groups import Sizes
 from keras_mmel.losses import checks
-from keras_mmel.losses import per_view
+from keras_mmel.losses import compiled
 
 losses = keras.losses
 X = {"views": np.zeros((4, 3, 5), "float32")}
@@ -49,20 +50,20 @@ def message(*parts):
 )
 def test_labels_that_no_loss_can_take_are_refused(label, parts):
     with pytest.raises(ValueError, match=message(*parts)):
-        checks.check_labels(label, X)
+        checks.check_labels(label, Sizes(4, 3))
 
 
 @pytest.mark.parametrize(
     "label", [np.zeros(4), {"a": np.zeros((4, 2)), "b": [np.zeros((4, 1))]}]
 )
 def test_labels_of_the_batch_are_accepted(label):
-    assert checks.check_labels(label, X) is None
+    assert checks.check_labels(label, Sizes(4, 3)) is None
 
 
 def test_labels_of_unknown_batch_size_are_accepted():
     @tf.function(input_signature=[tf.TensorSpec((None,))] * 1)
     def run(label):
-        checks.check_labels(label, X)
+        checks.check_labels(label, Sizes(4, 3))
         return label
 
     assert run(tf.zeros(4)).shape == (4,)
@@ -133,8 +134,8 @@ SHAPES = {
 
 def output_of(loss, label, prediction):
     label, prediction = np.zeros(label), np.zeros(prediction)
-    loss = per_view.resolve(loss, label, prediction)
-    return per_view.Output("kind", loss, None, label, prediction, ())
+    loss = compiled.resolve(loss, label, prediction)
+    return compiled.Output("kind", loss, None, label, prediction, ())
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -322,7 +323,7 @@ def test_fit_refuses_a_sample_weight_per_view():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_loss_that_is_not_finite_is_named(bad):
-    values = np.float32([[1, 2, 3], [4, 5, bad], [bad, 8, 9]])
+    values = tf.constant([[1, 2, 3], [4, 5, bad], [bad, 8, 9]])
     with pytest.raises(
         ValueError,
         match=message(

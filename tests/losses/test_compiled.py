@@ -3,10 +3,9 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 import keras_mmel
-from keras_mmel.losses import per_view
+from keras_mmel.losses import compiled
 
 losses = keras.losses
 
@@ -21,7 +20,7 @@ PREDICTIONS = [np.zeros((6, 2)), np.full((6, 3), 1 / 3)]
 
 def pair(loss, weights=None, label=LABELS, prediction=PREDICTIONS, **others):
     others = {"output_names": ["value", "kind"], **others}
-    return per_view.pair_outputs(loss, weights, label, prediction, **others)
+    return compiled.pair_outputs(loss, weights, label, prediction, **others)
 
 
 def test_each_output_gets_its_own_parts_untouched():
@@ -70,7 +69,7 @@ MISMATCHES = {
     ),
     "missing_label": (
         {"loss": IN_LIST, "label": [VALUE]},
-        "No entry for the output '1' in y.*Received: 1",
+        "No entry for the output 'value' in y.*Received: 1",
     ),
     "one_label_for_two": (
         {"loss": IN_LIST, "label": VALUE},
@@ -110,7 +109,7 @@ def test_different_reductions_are_refused():
     mixed = [losses.MeanSquaredError(reduction="sum"), SPARSE]
     message = "same `reduction`.*Received: .*'sum'.*'sum_over_batch_size'"
     with pytest.raises(ValueError, match=message):
-        per_view.reduction_of(pair(mixed))
+        compiled.reduction_of(pair(mixed))
     inputs = keras.Input((5,))
     heads = [keras.layers.Dense(units)(inputs) for units in (2, 3)]
     mmel = keras_mmel.MMELModel(keras.Model(inputs, heads))
@@ -130,31 +129,4 @@ def test_different_reductions_are_refused():
 )
 def test_equal_reductions_may_be_spelt_differently(kinds, expected):
     found = pair([losses.MeanSquaredError(reduction=kind) for kind in kinds])
-    assert per_view.reduction_of(found) == expected
-
-
-def test_sums_of_groups_and_what_divides_them():
-    values = ops.convert_to_tensor([1.0, 2.0, 4.0])
-    weight = ops.convert_to_tensor([0.5, 0.0, 2.0])
-    for kind, weights, expected in (
-        ("mean", None, (7, 3)),
-        ("mean", weight, (8.5, 3)),
-        ("sum", weight, (8.5, None)),
-        ("mean_with_sample_weight", weight, (8.5, 2.5)),
-        ("mean_with_sample_weight", None, (7, 3)),
-    ):
-        total, size = per_view.reduce_groups(values, weights, kind)
-        assert (float(total), size and float(size)) == expected
-
-
-def test_a_loss_without_reduction_stays_a_tensor():
-    """Its sum has the gradient that Keras takes, its mean is logged."""
-    values = ops.convert_to_tensor([1.0, 2.0, 4.0])
-    weight = ops.convert_to_tensor([0.5, 0.0, 2.0])
-    for elements in (1, 4):
-        found, size = per_view.reduce_groups(
-            values, weight, None, elements=elements
-        )
-        assert size is None
-        np.testing.assert_allclose(ops.sum(found), 8.5)
-        np.testing.assert_allclose(per_view.logged(found), 8.5 / 3 / elements)
+    assert compiled.reduction_of(found) == expected

@@ -8,7 +8,10 @@ import pytest
 from keras import ops
 
 from keras_mmel import objectives
+from keras_mmel.groups import Sizes
+from keras_mmel.losses.of_groups import GroupLosses
 from keras_mmel.losses.of_groups import group_losses
+from keras_mmel.training import replicas
 
 losses = keras.losses
 log = math.log
@@ -25,15 +28,13 @@ def arrays(values, dtype=None):
     return ops.convert_to_tensor(np.array(values), dtype=dtype)
 
 
-def find(objective, y, prediction, loss, views=3, mask=None, **others):
+def find(objective, y, prediction, loss, views=3, **others):
     """`group_losses` on predictions alone: the views only have a shape."""
     prediction = arrays(prediction, "float32")
     rows = keras.tree.flatten(prediction)[0].shape[0]
-    x = {"views": np.zeros((rows // views, views, 1), "float32")}
-    if mask is not None:
-        x["mask"] = np.array(mask)
+    sizes = Sizes(rows // views, views)
     return group_losses(
-        objective, x, arrays(y), prediction, loss=loss, **others
+        objective, sizes, arrays(y), prediction, loss=loss, **others
     )
 
 
@@ -342,7 +343,7 @@ def test_labels_and_teacher_of_named_outputs_in_lists_and_dicts(label, teacher):
 
     found = group_losses(
         HARD,
-        {"views": np.zeros((1, 2, 1))},
+        Sizes(1, 2),
         {"label": nest(label), "teacher": nest(teacher)},
         [arrays([[1.0], [2.0]]), arrays([[3.0], [4.0]])],
         loss=["mse", "mse"],
@@ -382,3 +383,26 @@ def test_the_reduction_is_the_compiled_one(reduction, expected):
         found = find(objective, [1.0], [[2.0], [4.0], [1.0]], loss)
         assert found.reduction == expected
         assert float(found.original[0]) == 1.0
+
+
+def test_sums_of_groups_and_what_divides_them():
+    values = ops.convert_to_tensor([1.0, 2.0, 4.0])
+    weight = ops.convert_to_tensor([0.5, 0.0, 2.0])
+    for kind, weights, expected in (
+        ("mean", None, (7, 3)),
+        ("mean", weight, (8.5, 3)),
+        ("sum", weight, (8.5, None)),
+        ("mean_with_sample_weight", weight, (8.5, 2.5)),
+        ("mean_with_sample_weight", None, (7, 3)),
+    ):
+        found = GroupLosses(None, None, weights, kind, 1, None)
+        total, size = found.reduce(values)
+        assert (float(total), size and float(size)) == expected
+    # Without reduction: its sum has the gradient that Keras takes.
+    for elements in (1, 4):
+        found = GroupLosses(None, None, weight, None, elements, None)
+        total, size = found.reduce(values)
+        assert size is None
+        np.testing.assert_allclose(ops.sum(total), 8.5)
+        logged, _ = replicas.for_tracking(total, 3)
+        np.testing.assert_allclose(logged, 8.5 / 3 / elements)

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 import keras_mmel
+from keras_mmel.losses import compiled
 from keras_mmel.losses import per_view
 from tests.losses.loss_table import CASES
 from tests.losses.loss_table import ROWS
@@ -67,12 +68,9 @@ def state_of(thing):
 
 
 def rows_of(loss, label, prediction):
-    resolved = per_view.resolve(loss, label, prediction)
-    return per_view.loss_per_row(
-        resolved,
-        ops.convert_to_tensor(label),
-        ops.convert_to_tensor(prediction),
-    )
+    resolved = compiled.resolve(loss, label, prediction)
+    label, prediction = map(ops.convert_to_tensor, (label, prediction))
+    return per_view.rows(resolved, label, prediction).losses
 
 
 # --- every spelling ----------------------------------------------------------
@@ -217,10 +215,10 @@ def test_a_dice_loss_over_the_axes_of_an_image_has_a_value_per_image():
 def test_losses_are_used_as_they_are():
     task = TASKS["vector"]
     for loss in (losses.Huber(), Quantile(), WrapsReduced()):
-        found = per_view.resolve(loss, task.label, task.prediction())
+        found = compiled.resolve(loss, task.label, task.prediction())
         assert found is loss
     for function in (losses.mean_squared_error, AbsoluteError()):
-        found = per_view.resolve(function, task.label, task.prediction())
+        found = compiled.resolve(function, task.label, task.prediction())
         assert found.fn is function
 
 

@@ -9,7 +9,8 @@ import tensorflow as tf
 from keras import ops
 
 import keras_mmel
-from keras_mmel.losses import per_view
+from keras_mmel.groups import Sizes
+from keras_mmel.losses import compiled
 from keras_mmel.losses import soft_targets
 
 losses = keras.losses
@@ -23,7 +24,7 @@ VALUES = RNG.normal(size=(4, 3)).astype("float32")
 
 
 def twin_of(loss, label=CLASS, prediction=VALUES):
-    return soft_targets.soft_twin(per_view.resolve(loss, label, prediction))
+    return soft_targets.soft_twin(compiled.resolve(loss, label, prediction))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_a_loss_without_a_twin_says_what_to_give(name):
 
 
 def test_a_given_keras_loss_tells_how_its_target_is_made():
-    output = per_view.Output("out", OwnError(), None, VALUES, VALUES, ())
+    output = compiled.Output("out", OwnError(), None, VALUES, VALUES, ())
     given = losses.CategoricalCrossentropy(from_logits=True)
     twin = soft_targets.twin_for(output, given)
     assert twin.loss is given
@@ -164,14 +165,14 @@ LOGITS = np.float32([[0.0, np.log(3.0)], [1.0, 1.0]])
     ],
 )
 def test_predicted_targets_are_distributions_or_values(loss, expected):
-    found = soft_targets.predicted_target(twin_of(loss), LOGITS)
+    found = twin_of(loss).target(LOGITS)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_targets_repeat_the_original_of_each_group():
     twin = twin_of("mse", VALUES, VALUES)
     rows = ops.reshape(ops.arange(12, dtype="float16"), (6, 2))
-    target = soft_targets.soft_target(twin, rows, 3)
+    target = soft_targets.soft_target(twin, rows, Sizes(2, 3))
     assert target.dtype == "float32"
     np.testing.assert_array_equal(target, [[0, 1]] * 3 + [[6, 7]] * 3)
 
@@ -181,7 +182,10 @@ def test_only_a_stopped_target_is_a_constant():
     for stop, expected in ((True, None), (False, [[2.0] * 3, [0.0] * 3] * 2)):
         with tf.GradientTape() as tape:
             target = soft_targets.soft_target(
-                twin_of("mse", VALUES, VALUES), rows, 2, stop_gradient=stop
+                twin_of("mse", VALUES, VALUES),
+                rows,
+                Sizes(2, 2),
+                stop_gradient=stop,
             )
         gradient = tape.gradient(target, rows)
         if expected is None:
@@ -192,13 +196,14 @@ def test_only_a_stopped_target_is_a_constant():
 
 # --- teacher rows ------------------------------------------------------------
 
-# Two groups of three views.
-GROUPS = {"views": np.zeros((2, 3, 5), "float32")}
 
-
-def teacher_rows(teacher, units, **others):
+def teacher_rows(teacher, units, mask=None):
+    """Of two groups of three views."""
+    loss = losses.MeanSquaredError()
+    prediction = np.zeros((6, units))
+    output = compiled.Output("kind", loss, None, None, prediction, ())
     return soft_targets.teacher_rows(
-        teacher, np.zeros((6, units)), "kind", {**GROUPS, **others}
+        teacher, output, soft_targets.soft_twin(loss), Sizes(2, 3, mask)
     )
 
 
