@@ -1,12 +1,16 @@
 """Train Keras models on groups of views, weighted by their losses (MMEL)."""
 
 import importlib
+from typing import TYPE_CHECKING
 
 from keras_mmel import callbacks
 from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.scores import evaluate_views
 from keras_mmel.version import __version__
+
+if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
+    from keras_mmel.comparison import compare
 
 # Loaded on first use: `data` needs TensorFlow, and the core must import on a
 # JAX or torch backend where TensorFlow is not installed.

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import stats
 
 from keras_mmel import data
 from keras_mmel.data import cropping
+
+stats = pytest.importorskip("scipy.stats")
 
 HEIGHT, WIDTH = 7, 5
 

@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pytest
 import tensorflow as tf
-from scipy import stats
 
 from keras_mmel.data import seeds
+
+stats = pytest.importorskip("scipy.stats")
 
 MASK = 2**64 - 1
 

@@ -3,15 +3,9 @@
 import re
 
 
-def fenced(page, *languages):
-    """Language and text of the blocks in these languages, in order."""
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
-    return [(name, text) for name, text in found if name in languages]
-
-
 def code(page, language):
-    """Texts of the blocks in one language."""
-    return [text for _, text in fenced(page, language)]
+    """Texts of the blocks in a language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
 
 
 def commands(page):

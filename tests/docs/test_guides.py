@@ -1,7 +1,10 @@
 """The code of the guides, page by page, at toy size."""
 
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from tests.docs import blocks
 from tests.text import tiny
 
 GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guides"
+# A block with this is a program of its own.
+BACKEND = "KERAS_BACKEND"
 PRESET = "hf://google-bert/bert-base-uncased"
 
 # Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
@@ -26,7 +31,8 @@ def run(tmp_path, monkeypatch):
 
     def run(name, *changes):
         path = GUIDES / f"{name}.md"
-        code = "\n".join(blocks.code(path.read_text("utf-8"), "python"))
+        parts = blocks.code(path.read_text("utf-8"), "python")
+        code = "\n".join(part for part in parts if BACKEND not in part)
         code = re.sub(r"epochs=\d\d", "epochs=2", code)
         for old, new in changes:
             code, count = re.subn(old, new, code)
@@ -46,8 +52,9 @@ def test_start(run, tmp_path):
     assert (tmp_path / "digits.keras").is_file()
 
 
-def test_model(run):
+def test_model(run, tmp_path):
     names = run("model")
+    assert (tmp_path / "report.html").is_file()
     assert names["found"]["kind"].shape == (96, 3)
     assert names["mmel"].lambda_p == 1.0
 
@@ -79,6 +86,22 @@ def test_devices(run):
     names = run("devices")
     assert names["strategy"].num_replicas_in_sync == 4
     assert np.isfinite(names["model"].get_weights()[0]).all()
+
+
+def test_devices_on_another_backend(tmp_path):
+    pytest.importorskip("jax")
+    page = (GUIDES / "devices.md").read_text(encoding="utf-8")
+    (code,) = (x for x in blocks.code(page, "python") if BACKEND in x)
+    code += "\nprint('backend', keras.config.backend())\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "backend jax" in done.stdout
 
 
 def test_text(run, tmp_path):
