@@ -58,6 +58,9 @@ class Comparison:
         Raises:
             ValueError: If there is no such method or score.
         """
+        return np.array(list(self._by_seed(method, score).values()))
+
+    def _by_seed(self, method, score):
         of_method = [run for run in self.runs if run["method"] == method]
         if not of_method:
             raise ValueError(
@@ -65,19 +68,20 @@ class Comparison:
             )
         part = "log" if score.startswith("train_") else "scores"
         name = score.removeprefix("train_") if part == "log" else score
-        known = {key for run in self.runs for key in run[part]}
-        if name not in known:
+        if name not in {key for run in self.runs for key in run[part]}:
             raise ValueError(
                 f"`score` must be one of {self.score_names} or an entry of "
                 f"the log of training, as 'train_loss'. Received: {score!r}"
             )
         of_method.sort(key=lambda run: run["seed"])
-        return np.array([r[part].get(name, math.nan) for r in of_method])
+        return {r["seed"]: r[part].get(name, math.nan) for r in of_method}
 
     def difference(
         self, method: str, score: str, baseline: str | None = None
     ) -> Difference:
         """Compares a method with another one, by default with the baseline.
+
+        Seeds that only one of them has do not count.
 
         Args:
             method: Name of the method.
@@ -95,8 +99,10 @@ class Comparison:
         ```
         """
         other = self.baseline if baseline is None else baseline
+        found, base = self._by_seed(method, score), self._by_seed(other, score)
+        seeds = [seed for seed in found if seed in base]
         return paired_difference(
-            self.values(method, score), self.values(other, score)
+            [found[seed] for seed in seeds], [base[seed] for seed in seeds]
         )
 
     def table(

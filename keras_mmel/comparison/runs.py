@@ -101,10 +101,10 @@ def compare(
                 f"Received: {name} of type {type(value).__name__}"
             )
     methods = _named(objectives)
-    if baseline is None:
-        baseline = next(iter(methods))
     if plain:
         methods[PLAIN] = None
+    if baseline is None:
+        baseline = next(iter(methods), PLAIN)
     if baseline not in methods:
         raise ValueError(
             f"`baseline` must be one of {list(methods)}. "
@@ -280,9 +280,9 @@ def _named(objectives):
         found = {
             o if isinstance(o, str) else repr(o): o for o in list(objectives)
         }
-    if not found or PLAIN in found:
+    if PLAIN in found:
         raise ValueError(
-            f"`objectives` must name at least one, and none {PLAIN!r}. "
+            f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
             f"Received: {list(found)}"
         )
     return found

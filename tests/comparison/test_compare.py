@@ -189,6 +189,21 @@ def test_accuracies_are_shown_in_percent():
     assert rows[2][1].startswith("+12.8 (p ")
 
 
+def test_only_seeds_that_both_have_are_compared():
+    made = [
+        {"method": m, "seed": s, "scores": {"loss": value}, "log": {}}
+        for m, s, value in (
+            ("uniform", 0, 1.0),
+            ("uniform", 1, 9.0),
+            ("uniform", 2, 2.0),
+            ("hard", 2, 2.5),
+            ("hard", 0, 1.25),
+        )
+    ]
+    found = Comparison(made, "uniform").difference("hard", "loss")
+    assert (found.mean, found.seeds) == (0.375, 2)
+
+
 def test_missing_entries_are_nan_and_unknown_ones_named(compared):
     found, _ = compared
     values = found.values("plain", "train_effective_views")
@@ -205,7 +220,7 @@ def test_missing_entries_are_nan_and_unknown_ones_named(compared):
         ({"make_model": 3}, "`make_model` must be a function"),
         ({"groups": []}, "`groups` must be a function.*from a seed"),
         ({"make_model": lambda: keras.Sequential()}, "a compiled model"),
-        ({"objectives": {"plain": "hard"}}, "none 'plain'"),
+        ({"objectives": {"plain": "hard"}}, "name none 'plain'"),
         ({"baseline": "maxup"}, "`baseline` must be one of"),
         ({"groups": lambda s: groups(s).repeat()}, "known number of batches"),
     ],
