@@ -33,7 +33,7 @@ def training_data(
         seed=settings["seed"],
         augment_original=single or settings.get("augment_original", False),
         pool=settings.get("fixed_views"),
-        initial_epoch=initial_epoch,
+        epoch_counter=keras_mmel.data.EpochCounter(initial_epoch),
         **options,
     )
     if single:

@@ -8,7 +8,6 @@ import sklearn.svm
 import tensorflow as tf
 
 from keras_mmel import data
-from keras_mmel.data.grouping import make_groups
 
 SIZE = 8
 TRAINING_DIGITS = 200
@@ -105,14 +104,16 @@ def groups_of(
     numbered = np.concatenate(
         [images, np.broadcast_to(places, images.shape)], axis=-1
     )
-    views = make_groups(
-        tf.constant(numbered),
-        tf.range(len(images), dtype=tf.int64),
-        epoch,
-        augment=data.crop_and_flip(shift, flip=False),
-        num_views=num_views,
+    groups = data.group_views(
+        tf.data.Dataset.from_tensor_slices((numbered, range(len(images)))),
+        data.crop_and_flip(shift, flip=False),
+        num_views,
+        len(images),
         seed=seed,
-    ).numpy()
+        epoch_counter=data.EpochCounter(epoch),
+        shuffle=False,
+    )
+    views = next(iter(groups))[0]["views"].numpy()
     # No shift by less than four moves the middle out.
     middle = SIZE // 2
     source = views[:, :, middle, middle, 1].astype(int)

@@ -22,18 +22,6 @@ def check_count(name: str, value, minimum: int | None) -> int:
     return count
 
 
-def check_pool(pool, fixed: bool, drawn: int) -> int | None:
-    """Return how many augmented views an example has in all, if so many."""
-    if fixed and pool is not None:
-        raise ValueError(
-            "`pool` must be left out where `fixed` is True, which has a pool "
-            f"of as many views as a group takes. Received: pool={pool}"
-        )
-    if fixed:
-        return drawn
-    return None if pool is None else check_count("pool", pool, drawn)
-
-
 def check_augment(augment) -> None:
     """Raise unless `augment` can be called with images and seeds."""
     if isinstance(augment, keras.Layer) or not callable(augment):
@@ -105,35 +93,34 @@ def _check_sample_weight(spec):
         )
 
 
-def count_batches(dataset, batch_size: int, drop_remainder: bool) -> int:
-    """Return how many batches there are, or a negative cardinality.
+def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
+    """Return how many batches there are; a negative cardinality stays.
 
     Raises:
-        ValueError: if there would be none.
+        ValueError: If there would be none.
     """
-    examples = int(dataset.cardinality())
-    if examples < 0:
-        return examples
     if examples == 0:
         raise ValueError("`dataset` must not be empty. Received: 0 examples")
-    if not drop_remainder:
-        return -(-examples // batch_size)
-    if examples < batch_size:
+    if drop_remainder and 0 < examples < batch_size:
         raise ValueError(
             "`batch_size` must not exceed the number of examples while "
             "`drop_remainder` is True: there would be no batch. "
             f"Received: batch_size={batch_size}, {examples} examples"
         )
-    return examples // batch_size
+    if examples < 0:
+        return examples
+    return (
+        examples // batch_size if drop_remainder else -(-examples // batch_size)
+    )
 
 
 def check_views(original, views, num_views: int) -> None:
     """Raise unless `views` are `num_views` versions of each `original`.
 
     Args:
-        original: nest of (batch, ...).
-        views: nest of the same structure, (batch, num_views, ...).
-        num_views: how many were asked for.
+        original: A nest of (batch, ...).
+        views: A nest of the same structure, (batch, num_views, ...).
+        num_views: How many were asked for.
     """
     try:
         tf.nest.assert_same_structure(original, views)

@@ -8,17 +8,69 @@ from keras_mmel.data import arguments
 from keras_mmel.data import seeds as seeds_lib
 
 
-def draw_crops(
-    seeds: tf.Tensor, padding: int, flip: bool
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def crop_and_flip(
+    padding: int = 4,
+    flip: bool = True,
+    value_range: tuple[float, float] | None = (0.0, 255.0),
+) -> Callable:
+    """Augment images by a random crop after zero padding and a random flip.
+
+    Every view draws its row and column uniformly from 0 to 2 * padding and is
+    mirrored with probability 1/2, all independent. A whole batch is done at
+    once and keeps its dtype, so leave images uint8 until after the views are
+    made.
+
+    Args:
+        padding: Pixels of zeros added on each side before the crop; smaller
+            than the image.
+        flip: Whether to mirror half of the views from left to right.
+        value_range: What float images must lie in, since images that were
+            standardized before would be padded with gray; `None` allows any.
+
+    Returns:
+        An augmentation for `group_views`, of images (height, width, channels)
+        of one size. Float images outside `value_range` stop the pipeline with
+        `tf.errors.InvalidArgumentError`.
+
+    Raises:
+        TypeError: If `padding` is no integer.
+        ValueError: If `padding` is negative.
+
+    Example:
+
+    ```python
+    augment = keras_mmel.data.crop_and_flip(padding=4)
+    images = np.zeros((2, 32, 32, 3), "uint8")
+    seeds = np.arange(20, dtype="int32").reshape(2, 5, 2)
+    augment(images, seeds).shape  # (2, 5, 32, 32, 3)
+    ```
+
+    Reference:
+        He, Zhang, Ren, Sun: [Deep Residual Learning for Image Recognition](
+        https://arxiv.org/abs/1512.03385), section 4.2.
+    """
+    padding = arguments.check_count("padding", padding, 0)
+
+    def augment(images, seeds):
+        if tf.nest.is_nested(images):
+            raise ValueError(
+                "`crop_and_flip` must get images alone, not a structure. "
+                f"Received: {images}"
+            )
+        images = tf.convert_to_tensor(images)
+        _check_images(images.shape, padding)
+        if images.dtype.is_floating and value_range is not None:
+            images = _check_values(images, *value_range)
+        seeds = tf.convert_to_tensor(seeds, tf.int32)
+        return _cut(images, *draw_crops(seeds, padding, flip), padding)
+
+    return augment
+
+
+def draw_crops(seeds: tf.Tensor, padding: int, flip: bool) -> tuple:
     """Draw where each view is cut and whether it is mirrored.
 
     One integer holds all three, so that every combination is equally likely.
-
-    Args:
-        seeds: (batch, views, 2) int32.
-        padding: pixels added on each side.
-        flip: whether half of the views are mirrored.
 
     Returns:
         Rows and columns, int32 in [0, 2 * padding], and flips, bool; each
@@ -30,48 +82,15 @@ def draw_crops(
     return rows, number % size, number // (size * size) > 0
 
 
-def crop_views(
-    images: tf.Tensor,
-    rows: tf.Tensor,
-    columns: tf.Tensor,
-    flips: tf.Tensor,
-    padding: int,
-) -> tf.Tensor:
-    """Cut views out of zero-padded images, then mirror those in `flips`.
+def _cut(images, rows, columns, flips, padding):
+    """Views (batch, views, height, width, channels) of zero-padded images.
 
-    Args:
-        images: (batch, height, width, channels).
-        rows: (batch, views) int32, top row of the cut in the padded image.
-        columns: (batch, views) int32, its left column.
-        flips: (batch, views) bool.
-        padding: pixels of zeros added on each side.
-
-    Returns:
-        (batch, views, height, width, channels), in the dtype of `images`.
+    Every horizontal position of every row is written out, as cut and mirrored.
+    A view is then whole rows of that table: 32 copies of 96 bytes for a CIFAR
+    image in place of 1,024 copies of 3.
     """
     margins = [[0, 0], [padding, padding], [padding, padding], [0, 0]]
     padded = tf.pad(images, margins)
-    # The table has 2 * (2 * padding + 1) versions of each row: too many where
-    # there are few views.
-    if 2 * padding + 1 <= rows.shape[1]:
-        return _gather_rows(padded, rows, columns, flips, padding)
-    return _gather_pixels(padded, rows, columns, flips, padding)
-
-
-def _gather_pixels(padded, rows, columns, flips, padding):
-    batch, (height, width, channels) = tf.shape(padded)[0], padded.shape[1:]
-    ids = tf.range(width - 2 * padding)
-    ids = tf.where(flips[..., None], ids[::-1], ids) + columns[..., None]
-    rows = rows[..., None] + tf.range(height - 2 * padding)
-    rows += (tf.range(batch) * height)[:, None, None]
-    index = (rows * width)[..., None] + ids[:, :, None, :]
-    return tf.gather(tf.reshape(padded, [-1, channels]), index)
-
-
-def _gather_rows(padded, rows, columns, flips, padding):
-    # Writes out every horizontal position of every row, as cut and mirrored.
-    # A view is then whole rows of that table: 32 copies of 96 bytes for a
-    # CIFAR image in place of 1,024 copies of 3.
     batch, (height, width, channels) = tf.shape(padded)[0], padded.shape[1:]
     positions = 2 * padding + 1
     row_size = (width - 2 * padding) * channels
@@ -89,65 +108,6 @@ def _gather_rows(padded, rows, columns, flips, padding):
         views,
         [batch, rows.shape[1], height - 2 * padding, -1, channels],
     )
-
-
-def crop_and_flip(
-    padding: int = 4,
-    flip: bool = True,
-    value_range: tuple[float, float] | None = (0.0, 255.0),
-) -> Callable:
-    """Augment images by a random crop after zero padding and a random flip.
-
-    Every view draws its row and column uniformly from 0 to 2 * padding and is
-    mirrored with probability 1/2, all independent. A whole batch is done at
-    once and keeps its dtype, so leave images uint8 until after the views are
-    made.
-
-    Args:
-        padding: pixels of zeros added on each side before the crop; smaller
-            than the image.
-        flip: whether to mirror half of the views from left to right.
-        value_range: what float images must lie in, since images that were
-            standardized before would be padded with gray; None allows any.
-
-    Returns:
-        An augmentation for `group_views`, of images (height, width, channels)
-        of one size. Float images outside `value_range` stop the pipeline with
-        `tf.errors.InvalidArgumentError`.
-
-    Raises:
-        TypeError: if `padding` is no integer.
-        ValueError: if `padding` is negative.
-
-    Example:
-
-    ```python
-    augment = keras_mmel.data.crop_and_flip(padding=4)
-    images = np.zeros((2, 32, 32, 3), "uint8")
-    seeds = np.arange(20, dtype="int32").reshape(2, 5, 2)
-    augment(images, seeds).shape  # (2, 5, 32, 32, 3)
-    ```
-
-    Source: He et al., "Deep residual learning for image recognition", 2015,
-    section 4.2.
-    """
-    padding = arguments.check_count("padding", padding, 0)
-
-    def augment(images, seeds):
-        if tf.nest.is_nested(images):
-            raise ValueError(
-                "`crop_and_flip` must get images alone, not a structure. "
-                f"Received: {images}"
-            )
-        images = tf.convert_to_tensor(images)
-        _check_images(images.shape, padding)
-        if images.dtype.is_floating and value_range is not None:
-            images = _check_values(images, *value_range)
-        seeds = tf.convert_to_tensor(seeds, tf.int32)
-        rows, columns, flips = draw_crops(seeds, padding, flip)
-        return crop_views(images, rows, columns, flips, padding)
-
-    return augment
 
 
 def _check_images(shape, padding):

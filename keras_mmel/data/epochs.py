@@ -1,5 +1,6 @@
 """Which epoch a pass over a dataset belongs to."""
 
+import warnings
 from collections.abc import Callable
 
 import keras
@@ -26,11 +27,11 @@ class EpochCounter(keras.callbacks.Callback):
     Use one counter for one dataset.
 
     Args:
-        initial_epoch: the first epoch, at least 0.
+        initial_epoch: The first epoch, at least 0, for a run that is continued.
 
     Raises:
-        TypeError: if `initial_epoch` is no integer.
-        ValueError: if it is negative.
+        TypeError: If `initial_epoch` is no integer.
+        ValueError: If it is negative.
 
     Example:
 
@@ -82,32 +83,35 @@ class EpochCounter(keras.callbacks.Callback):
 
 
 def counter_from(
-    initial_epoch: int, epoch_counter: EpochCounter | None
+    epoch_counter: EpochCounter | None, initial_epoch: int
 ) -> EpochCounter:
-    """The counter that is given, or a new one from `initial_epoch` on.
-
-    Raises:
-        ValueError: if both are given: the counter has an epoch.
-    """
-    if epoch_counter is None:
-        return EpochCounter(initial_epoch)
-    if arguments.check_count("initial_epoch", initial_epoch, 0):
+    """Return the counter that is given, or a new one."""
+    if not initial_epoch:
+        return epoch_counter or EpochCounter()
+    if epoch_counter is not None:
         raise ValueError(
             "`initial_epoch` must be left out where `epoch_counter` is given: "
             f"the counter has one. Received: initial_epoch={initial_epoch}"
         )
-    return epoch_counter
+    counter = EpochCounter(initial_epoch)
+    warnings.warn(
+        "`initial_epoch` is deprecated, and goes in the next release: give "
+        f"`epoch_counter=EpochCounter({initial_epoch})`.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return counter
 
 
 def numbered_passes(counter: EpochCounter, make_pass: Callable):
     """Return a dataset whose passes are `make_pass(epoch)`, epoch by epoch.
 
     Args:
-        counter: says which epoch is next.
-        make_pass: from the epoch, an int64 scalar, to a dataset.
+        counter: Says which epoch is next.
+        make_pass: From the epoch, an int64 scalar, to a dataset.
 
     Returns:
-        Dataset of (epoch, element).
+        A dataset of (epoch, element).
     """
 
     @tf.autograph.experimental.do_not_convert
@@ -125,13 +129,13 @@ def count_passes(counter: EpochCounter, batches, num_batches: int):
     """Move the counter on where a pass over the batches ends.
 
     Args:
-        counter: what to move.
-        batches: dataset of (epoch, batch).
-        num_batches: how many there are in a pass; negative if unknown or
+        counter: What to move.
+        batches: A dataset of (epoch, batch).
+        num_batches: How many there are in a pass; negative if unknown or
             infinite, as `tf.data.Dataset.cardinality` has it.
 
     Returns:
-        Dataset of the batches alone, of the size `num_batches`.
+        A dataset of the batches alone, of the size `num_batches`.
     """
     if num_batches >= 0:
         # Keras never reads past the last of a known number of batches, so

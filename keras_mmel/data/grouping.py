@@ -1,5 +1,6 @@
 """From a dataset of examples to a dataset of groups of views."""
 
+import warnings
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -12,57 +13,6 @@ from keras_mmel.data.epochs import counter_from
 from keras_mmel.data.epochs import numbered_passes
 
 
-def make_groups(
-    x,
-    example_ids: tf.Tensor,
-    epoch,
-    *,
-    augment: Callable,
-    num_views: int,
-    seed: int,
-    augment_original: bool = False,
-    pool: int | None = None,
-):
-    """Return the views of a batch of examples, view 0 first.
-
-    Args:
-        x: nest of (batch, ...).
-        example_ids: (batch,), the position of each example in its dataset.
-        epoch: scalar.
-        augment: from x and seeds (batch, views, 2) to (batch, views, ...).
-        num_views: size of a group.
-        seed: the seed of the run.
-        augment_original: whether view 0 is augmented as well.
-        pool: how many augmented views an example has in all, those of epoch
-            0, of which each epoch draws; None makes new ones.
-
-    Returns:
-        Nest of (batch, num_views, ...).
-    """
-    first = 0 if augment_original else 1
-    if num_views == first:
-        return tf.nest.map_structure(lambda t: t[:, None], x)
-    view_ids = tf.range(first, num_views)
-    if pool is not None:
-        view_ids = first + seeds_lib.drawn_from(
-            pool, num_views - first, seed, epoch, example_ids
-        )
-        epoch = 0
-    seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
-    views = augment(x, seeds)
-    arguments.check_views(x, views, num_views - first)
-
-    def join(original, augmented):
-        shape = original.shape
-        augmented = tf.ensure_shape(augmented, [shape[0], None, *shape[1:]])
-        if augment_original:
-            return augmented
-        original = tf.cast(original, augmented.dtype)[:, None]
-        return tf.concat([original, augmented], axis=1)
-
-    return tf.nest.map_structure(join, x, views)
-
-
 def group_views(
     dataset: tf.data.Dataset,
     augment: Callable,
@@ -71,9 +21,7 @@ def group_views(
     *,
     seed: int,
     augment_original: bool = False,
-    fixed: bool = False,
     pool: int | None = None,
-    initial_epoch: int = 0,
     epoch_counter: EpochCounter | None = None,
     shuffle: bool = True,
     shuffle_buffer: int | None = None,
@@ -81,6 +29,8 @@ def group_views(
     postprocess: Callable | None = None,
     num_parallel_calls: int = tf.data.AUTOTUNE,
     prefetch: int = tf.data.AUTOTUNE,
+    fixed: bool = False,
+    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Turn (image, label) examples into batches of groups of views.
 
@@ -100,39 +50,39 @@ def group_views(
         dataset: (x, y) or (x, y, sample_weight), one example at a time, in the
             same order in every pass; leave the shuffling to this function.
             x is one tensor or a nest of them, y any nest of numbers.
-        augment: from a batch of x and seeds (batch, views, 2) to
+        augment: From a batch of x and seeds (batch, views, 2) to
             (batch, views, ...): `crop_and_flip`, `per_view`, or a function of
             your own that draws with `tf.random.stateless_*` from the seeds.
-        num_views: size of a group, the original included.
-        batch_size: groups per batch.
-        seed: the same seed makes the same views in the same order.
-        augment_original: whether view 0 is augmented as well.
-        fixed: whether every epoch repeats the same views (the paper's
-            algorithm 1, line 1), in a new order.
-        pool: how many augmented views an example has in all, made once from
+        num_views: Size of a group, the original included.
+        batch_size: Groups per batch.
+        seed: The same seed makes the same views in the same order.
+        augment_original: Whether view 0 is augmented as well.
+        pool: How many augmented views an example has in all, made once from
             the seed; every epoch draws those of its group from them, none
-            twice. None makes new views in every epoch. With as many as a
-            group takes it is `fixed`.
-        initial_epoch: epoch of the first pass, for a run that is continued.
-        epoch_counter: the counter to use, in place of `initial_epoch`; give
-            it to `fit` as a callback too.
-        shuffle: whether to shuffle the examples, before views are made.
-        shuffle_buffer: how many examples are held to shuffle among; None
+            twice. `None` makes new views in every epoch. With as many as a
+            group takes every epoch repeats the same views (the paper's
+            algorithm 1, line 1), in a new order.
+        epoch_counter: Counts the epochs; give it to `fit` as a callback too.
+            `EpochCounter(n)` continues a run after n epochs.
+        shuffle: Whether to shuffle the examples, before views are made.
+        shuffle_buffer: How many examples are held to shuffle among; `None`
             means all of them.
-        drop_remainder: whether to leave out a last batch that is not full.
+        drop_remainder: Whether to leave out a last batch that is not full.
             Replicas need full batches.
-        postprocess: function of the views (batch, num_views, ...) that runs
+        postprocess: Function of the views (batch, num_views, ...) that runs
             last, such as `standardize`.
-        num_parallel_calls: batches made at the same time.
-        prefetch: batches made ahead.
+        num_parallel_calls: Batches made at the same time.
+        prefetch: Batches made ahead.
+        fixed: Deprecated: `pool` of as many as a group takes.
+        initial_epoch: Deprecated: `epoch_counter=EpochCounter(initial_epoch)`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size, if `dataset` has one.
 
     Raises:
-        TypeError: if `dataset` is no `tf.data.Dataset` or holds strings, or
+        TypeError: If `dataset` is no `tf.data.Dataset` or holds strings, or
             `augment` is no augmentation.
-        ValueError: if a count, the elements of `dataset`, their number, or
+        ValueError: If a count, the elements of `dataset`, their number, or
             what `augment` makes of them do not fit.
 
     Example:
@@ -151,12 +101,16 @@ def group_views(
     seed = arguments.check_count("seed", seed, None)
     num_views = arguments.check_count("num_views", num_views, 1)
     batch_size = arguments.check_count("batch_size", batch_size, 1)
-    drawn = num_views - (not augment_original)
-    pool = arguments.check_pool(pool, fixed, drawn)
+    first = 0 if augment_original else 1
+    if fixed:
+        pool = _pool_of_fixed(pool, num_views - first)
+    elif pool is not None:
+        pool = arguments.check_count("pool", pool, num_views - first)
     arguments.check_elements(dataset)
-    num_batches = arguments.count_batches(dataset, batch_size, drop_remainder)
-    buffer = _buffer_size(dataset, shuffle_buffer) if shuffle else None
-    epoch_counter = counter_from(initial_epoch, epoch_counter)
+    examples = int(dataset.cardinality())
+    num_batches = arguments.count_batches(examples, batch_size, drop_remainder)
+    buffer = _buffer_size(examples, shuffle_buffer) if shuffle else None
+    epoch_counter = counter_from(epoch_counter, initial_epoch)
 
     def ordered(epoch):
         examples = dataset.enumerate()
@@ -164,20 +118,33 @@ def group_views(
             examples = _shuffle(examples, buffer, seed, epoch)
         return examples
 
+    def make_views(x, example_ids, epoch):
+        if num_views == first:
+            return tf.nest.map_structure(lambda t: t[:, None], x)
+        view_ids = tf.range(first, num_views)
+        if pool is not None:
+            view_ids = first + seeds_lib.drawn_from(
+                pool, num_views - first, seed, epoch, example_ids
+            )
+            epoch = 0
+        seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
+        views = augment(x, seeds)
+        arguments.check_views(x, views, num_views - first)
+        return tf.nest.map_structure(join, x, views)
+
+    def join(original, augmented):
+        shape = original.shape
+        augmented = tf.ensure_shape(augmented, [shape[0], None, *shape[1:]])
+        if augment_original:
+            return augmented
+        original = tf.cast(original, augmented.dtype)[:, None]
+        return tf.concat([original, augmented], axis=1)
+
     @tf.autograph.experimental.do_not_convert
     def to_groups(epochs, indexed):
         example_ids, (x, *rest) = indexed
         epoch = epochs[0]
-        views = make_groups(
-            x,
-            example_ids,
-            epoch,
-            augment=augment,
-            num_views=num_views,
-            seed=seed,
-            augment_original=augment_original,
-            pool=pool,
-        )
+        views = make_views(x, example_ids, epoch)
         if postprocess is not None:
             views = postprocess(views)
             arguments.check_postprocessed(views, num_views)
@@ -200,10 +167,24 @@ def group_views(
     return groups.with_options(options)
 
 
-def _buffer_size(dataset, shuffle_buffer):
+def _pool_of_fixed(pool, drawn):
+    if pool is not None:
+        raise ValueError(
+            "`pool` must be left out where `fixed` is True, which has a pool "
+            f"of as many views as a group takes. Received: pool={pool}"
+        )
+    warnings.warn(
+        "`fixed` is deprecated, and goes in the next release: give "
+        f"`pool={drawn}`, as many views as a group takes.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return drawn
+
+
+def _buffer_size(examples, shuffle_buffer):
     if shuffle_buffer is not None:
         return arguments.check_count("shuffle_buffer", shuffle_buffer, 1)
-    examples = int(dataset.cardinality())
     if examples < 0:
         raise ValueError(
             "`shuffle_buffer` must be given for a dataset of unknown or "

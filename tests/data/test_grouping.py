@@ -73,35 +73,22 @@ def test_views_depend_on_the_seed_alone(options):
         assert same(read(reference)[0], read(other)[0])
 
 
-def test_views_and_order_change_with_the_epoch():
+def test_views_and_order_change_with_epoch_and_seed():
     dataset = groups()
     first, first_order = read(dataset)
-    second, second_order = read(dataset)
-    assert not same(first, second)
-    assert first_order != second_order
+    for other, order in (read(dataset), read(groups(seed=2))):
+        assert not same(first, other)
+        assert first_order != order
 
 
-def test_views_and_order_change_with_the_seed():
-    first, first_order = read(groups(seed=1))
-    second, second_order = read(groups(seed=2))
-    assert not same(first, second)
-    assert first_order != second_order
-
-
-def test_order_ignores_the_seed_of_the_program():
-    tf.random.set_seed(1)
-    _, first = read(groups())
-    tf.random.set_seed(2)
-    _, second = read(groups())
-    assert first == second
-
-
-def test_making_a_dataset_leaves_the_seed_of_the_program():
+def test_the_seed_of_the_program_is_ignored_and_left():
     tf.random.set_seed(5)
     expected = tf.random.uniform([3]).numpy()
     tf.random.set_seed(5)
-    read(groups())
+    _, first = read(groups())
     np.testing.assert_array_equal(tf.random.uniform([3]), expected)
+    tf.random.set_seed(2)
+    assert read(groups())[1] == first
 
 
 def test_a_view_is_the_same_in_a_larger_group():
@@ -118,29 +105,25 @@ def test_views_of_a_group_differ():
         assert len({view.tobytes() for view in views}) >= 5
 
 
-def test_fixed_repeats_views_in_a_new_order():
-    dataset = groups(fixed=True)
+@pytest.mark.parametrize("augment_original", [False, True])
+def test_a_pool_of_a_group_repeats_views_in_a_new_order(augment_original):
+    options = {"augment_original": augment_original}
+    with pytest.warns(DeprecationWarning, match="`pool=") as warned:
+        fixed = groups(fixed=True, **options)
+    assert warned[0].filename == __file__
+    dataset = groups(pool=3 + augment_original, **options)
     first, first_order = read(dataset)
     second, second_order = read(dataset)
     assert same(first, second)
     assert first_order != second_order
-    assert same(first, read(groups())[0])
-
-
-def test_a_pool_of_as_many_as_a_group_takes_is_fixed():
-    for options in ({}, {"augment_original": True}):
-        pooled = groups(pool=4 - (not options), **options)
-        fixed = groups(fixed=True, **options)
-        for _ in range(2):
-            assert same(read(pooled)[0], read(fixed)[0])
+    assert same(first, read(groups(**options))[0])
+    assert same(first, read(fixed)[0]) and same(first, read(fixed)[0])
 
 
 @pytest.mark.parametrize("augment_original", [False, True])
 def test_a_pool_is_made_once_and_drawn_from(augment_original):
     first = 0 if augment_original else 1
-    pool, _ = read(
-        groups(num_views=6, fixed=True, augment_original=augment_original)
-    )
+    pool, _ = read(groups(num_views=6, augment_original=augment_original))
     dataset = groups(
         num_views=3, pool=6 - first, augment_original=augment_original
     )
@@ -161,13 +144,14 @@ def test_a_pool_is_made_once_and_drawn_from(augment_original):
 def test_a_pool_goes_on_at_the_epoch_where_a_run_stopped():
     whole = groups(num_views=3, pool=9)
     read(whole)
-    again = groups(num_views=3, pool=9, initial_epoch=1)
+    counter = data.EpochCounter(1)
+    again = groups(num_views=3, pool=9, epoch_counter=counter)
     assert same(read(whole)[0], read(again)[0])
 
 
 def test_one_view_of_a_pool():
     dataset = groups(num_views=1, pool=2, augment_original=True)
-    pool, _ = read(groups(num_views=2, fixed=True, augment_original=True))
+    pool, _ = read(groups(num_views=2, augment_original=True))
     seen = {label: set() for label in LABELS}
     for _ in range(8):
         for label, views in read(dataset)[0].items():
@@ -243,8 +227,9 @@ def test_labels_and_weights_of_any_kind():
 def test_inputs_of_any_nest_with_an_augmentation_of_ones_own():
     def augment(x, seeds):
         shift = tf.cast(seeds[..., 0] % 5, tf.float32)
+        images = tf.cast(x["image"], tf.float32)[:, None]
         return {
-            "image": tf.repeat(x["image"][:, None], seeds.shape[1], axis=1),
+            "image": tf.repeat(images, seeds.shape[1], axis=1),
             "number": x["number"][:, None] + shift,
         }
 
@@ -254,20 +239,10 @@ def test_inputs_of_any_nest_with_an_augmentation_of_ones_own():
     for batch, labels in dataset:
         views = batch["views"]
         assert views["image"].shape == (4, 6, 8, 6, 3)
+        assert views["image"].dtype == tf.float32
+        np.testing.assert_array_equal(views["image"][:, 0], IMAGES[labels])
         np.testing.assert_array_equal(views["number"][:, 0], labels)
         assert np.any(views["number"][:, 1:] != views["number"][:, :1])
-
-
-def test_floats_from_integers_keep_their_values():
-    def augment(images, seeds):
-        return tf.repeat(
-            tf.cast(images, tf.float32)[:, None], seeds.shape[1], axis=1
-        )
-
-    dataset = data.group_views(examples(), augment, 2, 4, seed=0)
-    for x, y in dataset:
-        assert x["views"].dtype == tf.float32
-        np.testing.assert_array_equal(x["views"][:, 0], IMAGES[y.numpy()])
 
 
 def test_postprocess_runs_on_all_views():

@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_mmel.data import arguments
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
-from keras_mmel.data.epochs import counter_from
 from keras_mmel.data.epochs import numbered_passes
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.token_table import TokenTable
@@ -19,17 +18,17 @@ from keras_mmel.text.reading.token_table import TokenTable
 LENGTH_STEP = 4
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Batching:
-    """How examples come in batches.
+    """How examples come in batches: what the readers have in common.
 
     Attributes:
-        batch_size: examples in a batch.
-        seed: the seed of the run.
-        shuffle: whether to shuffle; else the order is that of the table.
-        window: batches among which examples are sorted by their length.
-        drop_remainder: whether to leave out a last batch that is not full.
-        epoch_counter: says which epoch is next.
+        batch_size: Examples in a batch.
+        seed: The seed of the run.
+        shuffle: Whether to shuffle; else the order is that of the table.
+        window: Batches among which examples are sorted by their length.
+        drop_remainder: Whether to leave out a last batch that is not full.
+        epoch_counter: Says which epoch is next.
     """
 
     batch_size: int
@@ -39,38 +38,10 @@ class Batching:
     drop_remainder: bool
     epoch_counter: EpochCounter
 
-    @classmethod
-    def checked(
-        cls,
-        batch_size: int,
-        seed: int,
-        shuffle: bool,
-        window: int,
-        drop_remainder: bool,
-        initial_epoch: int,
-        epoch_counter: EpochCounter | None,
-    ) -> "Batching":
-        """From the arguments of the readers, which may be wrong."""
-        return cls(
-            arguments.check_count("batch_size", batch_size, 1),
-            arguments.check_count("seed", seed, None),
-            shuffle,
-            arguments.check_count("window", window, 1),
-            drop_remainder,
-            counter_from(initial_epoch, epoch_counter),
-        )
-
-    def count(self, examples: int) -> int:
-        """How many batches `examples` make; an error where none."""
-        if not self.drop_remainder:
-            return -(-examples // self.batch_size)
-        if self.batch_size > examples:
-            raise ValueError(
-                "`batch_size` must not exceed the number of examples while "
-                "`drop_remainder` is True: there would be no batch. "
-                f"Received: batch_size={self.batch_size}, {examples} examples"
-            )
-        return examples // self.batch_size
+    def __post_init__(self):
+        for name, least in (("batch_size", 1), ("seed", None), ("window", 1)):
+            value = arguments.check_count(name, getattr(self, name), least)
+            setattr(self, name, value)
 
 
 def make_batches(
@@ -79,25 +50,28 @@ def make_batches(
     """Batches of chosen rows, a new choice in every pass.
 
     Args:
-        table: the ids.
-        choose: from the epoch to rows (examples, views) and whether they are
+        table: The ids.
+        choose: From the epoch to rows (examples, views) and whether they are
             real (examples, views), as int64 and bool tensors.
-        finish: from the inputs, each (batch, views, length), the examples
+        finish: From the inputs, each (batch, views, length), the examples
             (batch,), the rows (batch, views) and whether they are real
             (batch, views) to an element of the dataset.
-        batching: how they come in batches.
+        batching: How they come in batches.
 
     Returns:
         A dataset of known size.
 
     Raises:
-        ValueError: if there are too few examples for a batch.
+        ValueError: If there are too few examples for a batch.
     """
     examples, batch_size = len(table), batching.batch_size
-    batches, counter = batching.count(examples), batching.epoch_counter
-    lengths = tf.constant(_padded(table))
+    batches = arguments.count_batches(
+        examples, batch_size, batching.drop_remainder
+    )
+    counter = batching.epoch_counter
+    lengths = tf.constant(padded_lengths(table))
     keys = tf.constant(table.keys)
-    inputs_of = _gatherer(table)
+    inputs_of = gatherer(table)
 
     @tf.autograph.experimental.do_not_convert
     def one_pass(epoch):
@@ -144,7 +118,7 @@ def make_batches(
     return dataset.with_options(options)
 
 
-def _padded(table):
+def padded_lengths(table: TokenTable) -> np.ndarray:
     """Lengths of the rows up to the next step, int64.
 
     Never more than the longest row: a model may have no further positions.
@@ -153,8 +127,8 @@ def _padded(table):
     return np.minimum(padded, table.lengths.max())
 
 
-def _gatherer(table):
-    """A function from rows (batch, views) and a length to the inputs."""
+def gatherer(table: TokenTable) -> Callable:
+    """A function from rows (batch, views) and a length to a model's inputs."""
     token_ids = tf.constant(table.token_ids)
     starts = tf.constant(table.starts[:-1])
     lengths = tf.constant(table.lengths)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_mmel.data import arguments
 from keras_mmel.data.epochs import EpochCounter
+from keras_mmel.data.epochs import counter_from
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.batches import Batching
@@ -32,8 +33,8 @@ def read_augmented(
     max_length: int = 128,
     window: int = WINDOW,
     drop_remainder: bool = True,
-    initial_epoch: int = 0,
     epoch_counter: EpochCounter | None = None,
+    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Read groups of views of text, what `MMELModel.fit` takes.
 
@@ -53,32 +54,32 @@ def read_augmented(
     four bytes each.
 
     Args:
-        directory: what `write_augmented` wrote, or a `TokenTable` of it.
-        tokenizer: the tokenizer of the model to train; None takes the ids in
+        directory: What `write_augmented` wrote, or a `TokenTable` of it.
+        tokenizer: The tokenizer of the model to train; `None` takes the ids in
             the files. Where its fingerprint is that of the files their ids
             are taken as well, else their texts are encoded.
-        split: which split of the files.
-        num_views: size of a group, the original included.
-        batch_size: groups per batch.
-        seed: the seed of the run.
-        shuffle: whether to shuffle; else the order is that of the files, and
+        split: Which split the files must be of.
+        num_views: Size of a group, the original included.
+        batch_size: Groups per batch.
+        seed: The seed of the run.
+        shuffle: Whether to shuffle; else the order is that of the files, and
             nothing is sorted by length.
-        teacher: whether to give the teacher's predictions; `"auto"` gives
+        teacher: Whether to give the teacher's predictions; `"auto"` gives
             them where the files have them.
-        max_length: longest text or pair, special tokens included; the longer
+        max_length: Longest text or pair, special tokens included; the longer
             sentence of a pair is cut first.
-        window: batches among which lengths are sorted; 1 for none.
-        drop_remainder: whether to leave out a last batch that is not full.
-        initial_epoch: epoch of the first pass, for a run that is continued.
-        epoch_counter: the counter to use, in place of `initial_epoch`; give
-            it to `fit` as a callback too.
+        window: Batches among which lengths are sorted; 1 for none.
+        drop_remainder: Whether to leave out a last batch that is not full.
+        epoch_counter: Counts the epochs; give it to `fit` as a callback too.
+            `EpochCounter(n)` continues a run after n epochs.
+        initial_epoch: Deprecated: `epoch_counter=EpochCounter(initial_epoch)`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
 
     Raises:
-        FileNotFoundError: if there are no such files.
-        ValueError: if a count, the labels, or the teacher do not fit.
+        FileNotFoundError: If there are no such files.
+        ValueError: If a count, the labels, or the teacher do not fit.
 
     Example:
 
@@ -91,22 +92,20 @@ def read_augmented(
     ```
     """
     num_views = arguments.check_count("num_views", num_views, 1)
-    batching = Batching.checked(
-        batch_size,
-        seed,
-        shuffle,
-        window,
-        drop_remainder,
-        initial_epoch,
-        epoch_counter,
+    counter = counter_from(epoch_counter, initial_epoch)
+    batching = Batching(
+        batch_size, seed, shuffle, window, drop_remainder, counter
     )
-    table = _table(directory, tokenizer, split, max_length)
+    table = load_table(directory, tokenizer, split=split, max_length=max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     counts = np.minimum(table.views, num_views)
     ragged = bool((counts < num_views).any())
     choose = functools.partial(
-        view_choice.choose_groups, *_parts(table), num_views, seed
+        view_choice.choose_groups,
+        view_choice.Pools.of(table),
+        num_views,
+        batching.seed,
     )
 
     def finish(inputs, examples, rows, real):
@@ -135,8 +134,8 @@ def read_plain(
     max_length: int = 128,
     window: int = WINDOW,
     drop_remainder: bool = False,
-    initial_epoch: int = 0,
     epoch_counter: EpochCounter | None = None,
+    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Read plain examples of text, for baselines and for evaluation.
 
@@ -147,32 +146,32 @@ def read_plain(
     augmented examples.
 
     Args:
-        data: a directory that `write_augmented` wrote, a source of examples
+        data: A directory that `write_augmented` wrote, a source of examples
             (`keras_mmel.text.files.from_tfds` and others), or a `TokenTable`.
-        tokenizer: as of `read_augmented`; a source needs one.
-        split: which split of the files.
+        tokenizer: As of `read_augmented`; a source needs one.
+        split: As of `read_augmented`.
         views: 1 for the originals; else how many views, the original among
             them, take turns.
-        batch_size: examples per batch.
-        seed: the seed of the run.
-        shuffle: whether to shuffle.
-        labels: whether to yield labels. Give `False` where they are hidden.
-        teacher: as of `read_augmented`. Augmented views then have the
+        batch_size: Examples per batch.
+        seed: As of `read_augmented`.
+        shuffle: As of `read_augmented`.
+        labels: Whether to yield labels. Give `False` where they are hidden.
+        teacher: As of `read_augmented`. Augmented views then have the
             teacher's prediction as their label and originals, in
             classification, the distribution that is 1 at their class: `y` is
             float32 (batch, classes).
-        max_length: as of `read_augmented`.
-        window: as of `read_augmented`.
-        drop_remainder: as of `read_augmented`.
-        initial_epoch: as of `read_augmented`.
-        epoch_counter: as of `read_augmented`.
+        max_length: As of `read_augmented`.
+        window: As of `read_augmented`.
+        drop_remainder: As of `read_augmented`.
+        epoch_counter: As of `read_augmented`.
+        initial_epoch: As of `read_augmented`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
 
     Raises:
-        FileNotFoundError: if there are no such files.
-        ValueError: if a count, the labels or the teacher do not fit; a label
+        FileNotFoundError: If there are no such files.
+        ValueError: If a count, the labels or the teacher do not fit; a label
             of -1 is one that is hidden.
 
     Example:
@@ -185,29 +184,22 @@ def read_plain(
     ```
     """
     views = arguments.check_count("views", views, 1)
-    batching = Batching.checked(
-        batch_size,
-        seed,
-        shuffle,
-        window,
-        drop_remainder,
-        initial_epoch,
-        epoch_counter,
+    counter = counter_from(epoch_counter, initial_epoch)
+    batching = Batching(
+        batch_size, seed, shuffle, window, drop_remainder, counter
     )
-    table = _table(data, tokenizer, split, max_length)
-    first, counts, keys = _parts(table)
+    table = load_table(data, tokenizer, split=split, max_length=max_length)
     given = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
+    pools = view_choice.Pools.of(table)
     if predictions is not None and given is not None:
         targets = _targets(table, predictions)
 
     @tf.autograph.experimental.do_not_convert
     def choose(epoch):
-        rows = first[:, None]
+        rows = pools.first[:, None]
         if views > 1:
-            rows = view_choice.choose_one(
-                first, counts, keys, views, seed, epoch
-            )
+            rows = view_choice.choose_one(pools, views, batching.seed, epoch)
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):
@@ -219,20 +211,6 @@ def read_plain(
         return x, tf.gather(targets, rows[:, 0])
 
     return make_batches(table, choose, finish, batching)
-
-
-def _table(data, tokenizer, split, max_length):
-    if isinstance(data, TokenTable):
-        return data
-    return load_table(data, tokenizer, split=split, max_length=max_length)
-
-
-def _parts(table):
-    return (
-        tf.constant(table.first[:-1]),
-        tf.constant(table.views),
-        tf.constant(table.keys),
-    )
 
 
 def _labels(table):

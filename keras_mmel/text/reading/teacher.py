@@ -14,9 +14,10 @@ import tensorflow as tf
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.rewriting import rewrite
-from keras_mmel.text.reading.batches import LENGTH_STEP
+from keras_mmel.text.reading.batches import gatherer
+from keras_mmel.text.reading.batches import padded_lengths
 from keras_mmel.text.reading.token_table import TokenTable
-from keras_mmel.text.reading.token_table import has_ids_of
+from keras_mmel.text.reading.token_table import encoder_for
 from keras_mmel.text.reading.token_table import make_table
 
 # Records labelled at a time: enough for full batches of each length.
@@ -44,20 +45,22 @@ def label_augmented(
     of `write_augmented`.
 
     Args:
-        directory: of augmented files, with or without labels of a teacher.
-        teacher: a `BertTextClassifier` that was fine-tuned on the task.
-        out: of the new files; another directory.
-        batch_size: texts in a batch.
-        max_length: longest text or pair, special tokens included.
+        directory: Directory of augmented files, with or without labels of a
+            teacher.
+        teacher: A `BertTextClassifier` that was fine-tuned on the task.
+        out: Directory of the new files, another one.
+        batch_size: Texts in a batch.
+        max_length: Longest text or pair, special tokens included.
         shard: `(i, n)` to write the i-th of n parts only, counted from 0.
-        progress: as of `write_augmented`.
+        progress: As of `write_augmented`.
 
     Returns:
         A `Written`, as `write_augmented` does.
 
     Raises:
-        FileNotFoundError: if the directory holds no augmented examples.
-        ValueError: if the teacher does not fit the labels in the files, or
+        FileNotFoundError: If the directory holds no augmented examples.
+        TypeError: If `teacher` has no tokenizer.
+        ValueError: If the teacher does not fit the labels in the files, or
             `out` belongs to a run with other settings.
 
     Example:
@@ -67,7 +70,9 @@ def label_augmented(
     keras_mmel.text.label_augmented("rte", teacher, "rte_labelled")
     ```
 
-    Source: section 3.3 of Yi et al. 2021.
+    Reference:
+        Yi et al.: Reweighting Augmented Samples by Minimizing the Maximal
+        Expected Loss, section 3.3.
     """
     manifest = read_manifest(directory)
     tokenizer = getattr(teacher, "tokenizer", None)
@@ -77,17 +82,12 @@ def label_augmented(
             f"Received: {type(teacher).__name__}"
         )
     _check_outputs(teacher, manifest)
-    use_stored = has_ids_of(tokenizer, manifest.made)
+    encoder = encoder_for(manifest, tokenizer)
     predict = Predictor(teacher, batch_size)
 
     def label(records: Iterator[Record]) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
-            table = make_table(
-                block,
-                tokenizer,
-                max_length=max_length,
-                stored_ids=use_stored,
-            )
+            table = make_table(block, encoder, max_length)
             rows = iter(probabilities(predict(table)).tolist())
             for record in block:
                 own = tuple(next(rows))
@@ -145,8 +145,8 @@ class Predictor:
     length; the prediction of a row does not depend on the others.
 
     Args:
-        classifier: a `BertTextClassifier`. Weights that change later count.
-        batch_size: rows in a batch.
+        classifier: A `BertTextClassifier`. Weights that change later count.
+        batch_size: Rows in a batch.
 
     Example:
 
@@ -158,60 +158,32 @@ class Predictor:
 
     def __init__(self, classifier: keras.Model, batch_size: int = 64):
         self._batch_size = batch_size
+        spec = tf.TensorSpec((batch_size, None), tf.int32)
+        names = ("token_ids", "segment_ids", "padding_mask")
 
-        @tf.function(reduce_retracing=True)
-        def logits(token_ids, segment_ids, padding_mask):
-            inputs = {
-                "token_ids": token_ids,
-                "segment_ids": segment_ids,
-                "padding_mask": padding_mask,
-            }
+        @tf.function(input_signature=[dict.fromkeys(names, spec)])
+        def logits(inputs):
             return tf.cast(classifier(inputs, training=False), tf.float32)
 
-        shape = tf.TensorSpec((batch_size, None), tf.int32)
-        self._logits = logits.get_concrete_function(shape, shape, shape)
+        self._logits = logits
 
     def __call__(self, table: TokenTable) -> np.ndarray:
         """Logits of every row, float32 (rows, classes)."""
-        lengths = table.lengths
+        inputs_of, lengths = gatherer(table), padded_lengths(table)
         order = np.argsort(lengths, kind="stable")
-        found = None
+        found = []
         for start in range(0, len(order), self._batch_size):
             rows = order[start : start + self._batch_size]
-            out = self._logits(*map(tf.constant, self._inputs(table, rows)))
-            out = out.numpy()[: len(rows)]
-            if found is None:
-                found = np.empty((len(order), out.shape[1]), np.float32)
-            found[rows] = out
-        return found
-
-    def _inputs(self, table, rows):
-        """Three int32 arrays (batch_size, length), padded with [PAD] rows."""
-        longest = int(table.lengths[rows].max())
-        length = -(-longest // LENGTH_STEP) * LENGTH_STEP
-        parts = np.zeros((3, self._batch_size, length), np.int32)
-        # Rows that fill the batch up see one token: a mean of none is NaN.
-        parts[2, len(rows) :, 0] = 1
-        for place, row in enumerate(rows):
-            start, stop = table.starts[row], table.starts[row + 1]
-            size = stop - start
-            parts[0, place, :size] = table.token_ids[start:stop]
-            parts[1, place, table.borders[row] : size] = 1
-            parts[2, place, :size] = 1
-        return parts
+            # A batch that is not full is filled up with its last row.
+            filled = np.pad(rows, (0, self._batch_size - len(rows)), "edge")
+            inputs = inputs_of(filled, lengths[rows[-1]])
+            found.append(self._logits(inputs)[: len(rows)])
+        return np.concatenate(found)[np.argsort(order)]
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:
-    """Class probabilities, or the values where there is one output.
-
-    Args:
-        logits: (rows, classes) or (rows, 1).
-
-    Returns:
-        float32 of the same shape.
-    """
+    """Class probabilities of (rows, classes), or values as they are."""
     if logits.shape[1] == 1:
         return logits.astype("float32")
-    shifted = logits.astype("float64") - logits.max(axis=1, keepdims=True)
-    exponents = np.exp(shifted)
-    return (exponents / exponents.sum(axis=1, keepdims=True)).astype("float32")
+    logits = logits.astype("float64")
+    return tf.nn.softmax(logits).numpy().astype("float32")

@@ -3,15 +3,16 @@
 import array
 import dataclasses
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Sequence
 
 import numpy as np
 
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.bert.tokenizer import longest_first
+from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.reader import read_records
 from keras_mmel.text.files.records import Record
@@ -38,7 +39,7 @@ class TokenTable:
         teacher: float32 (rows, classes or 1), or `None` where some row has
             no prediction of a teacher.
         keys: int64 (examples,), a hash of each example's id.
-        example_ids: the ids.
+        example_ids: The ids.
     """
 
     token_ids: np.ndarray
@@ -65,31 +66,32 @@ class TokenTable:
 
 
 def load_table(
-    data: str | os.PathLike | Source,
+    data: "str | os.PathLike | Source | TokenTable",
     tokenizer: Tokenizer | None = None,
     *,
     split: str = "train",
     max_length: int = 128,
 ) -> TokenTable:
-    """Load a directory or a source.
+    """Load what files or a source hold.
 
     Loading costs more than reading batches: give the table to
     `read_augmented` and `read_plain` where several runs need the same data.
 
     Args:
-        data: a directory that `write_augmented` wrote, or a source.
-        tokenizer: the tokenizer of the model; a source needs one. `None`
+        data: A directory that `write_augmented` wrote, or a source; a table is
+            returned as it is.
+        tokenizer: The tokenizer of the model; a source needs one. `None`
             takes the ids in the files, and so does one with the fingerprint
             of the tokenizer that they were made with.
-        split: which split the files must be of.
-        max_length: longest text or pair, special tokens included.
+        split: Which split the files must be of.
+        max_length: Longest text or pair, special tokens included.
 
     Returns:
         The table.
 
     Raises:
-        FileNotFoundError: if there are no such files.
-        ValueError: if the files are of another split, or have no ids and
+        FileNotFoundError: If there are no such files.
+        ValueError: If the files are of another split, or have no ids and
             there is no tokenizer.
 
     Example:
@@ -101,69 +103,57 @@ def load_table(
     table.views.max()  # the largest group
     ```
     """
+    if isinstance(data, TokenTable):
+        return data
     if not isinstance(data, str | os.PathLike):
         if tokenizer is None:
             raise ValueError(
                 "`tokenizer` must be given for a source of examples, which "
                 "has texts alone. Received: tokenizer=None"
             )
-        records = source_records(data)
-        return make_table(records, tokenizer, max_length=max_length)
+        records = (
+            Record(one.example_id, one.texts, one.label)
+            for one in data.read(0, len(data))
+        )
+        return make_table(records, tokenizer, max_length)
     manifest = read_manifest(data)
     if manifest.split != split:
         raise ValueError(
             "`split` must be the split of the files, "
             f"{manifest.split!r}. Received: split={split!r}"
         )
-    return make_table(
-        read_records(data),
-        tokenizer,
-        max_length=max_length,
-        stored_ids=has_ids_of(tokenizer, manifest.made),
-    )
+    encoder = encoder_for(manifest, tokenizer)
+    return make_table(read_records(data), encoder, max_length)
 
 
-def source_records(source: Source) -> Iterator[Record]:
-    """The examples of a source as records without views."""
-    for example in source.read(0, len(source)):
-        yield Record(example.example_id, example.texts, example.label)
-
-
-def has_ids_of(tokenizer: Tokenizer | None, made: dict) -> bool:
-    """Whether the ids in files are those that a tokenizer would give.
-
-    Args:
-        tokenizer: the tokenizer, or `None` for whichever made them.
-        made: what the files say of how they were made.
-    """
-    if tokenizer is None:
-        return True
-    augmenter = made.get("augmenter") or {}
-    return augmenter.get("tokenizer") == tokenizer.fingerprint
+def encoder_for(
+    manifest: Manifest, tokenizer: Tokenizer | None
+) -> Tokenizer | None:
+    """The tokenizer, or `None` where it made the ids that are in the files."""
+    made_by = (manifest.made.get("augmenter") or {}).get("tokenizer")
+    if tokenizer is None or tokenizer.fingerprint == made_by:
+        return None
+    return tokenizer
 
 
 def make_table(
     records: Iterable[Record],
-    tokenizer: Tokenizer | None = None,
-    *,
+    tokenizer: Tokenizer | None,
     max_length: int = 128,
-    stored_ids: bool = False,
 ) -> TokenTable:
     """Gather records into a table.
 
     Args:
-        records: what `keras_mmel.text.files` reads, in order.
-        tokenizer: encodes the texts. It may be `None` with `stored_ids`.
-        max_length: longest row, special tokens included. The longer sentence
+        records: What `keras_mmel.text.files` reads, in order.
+        tokenizer: Encodes the texts; `None` takes the ids of the records.
+        max_length: Longest row, special tokens included. The longer sentence
             of a pair is cut first.
-        stored_ids: whether to take the ids that the records have in place of
-            encoding their texts.
 
     Returns:
         The table.
 
     Raises:
-        ValueError: if there is no record, ids are wanted that are not there,
+        ValueError: If there is no record, ids are wanted that are not there,
             or two teachers' predictions differ in their length.
     """
     if max_length < MIN_LENGTH:
@@ -173,9 +163,10 @@ def make_table(
         )
     tokens, lengths, borders = array.array("i"), [], []
     counts, labels, teachers, example_ids = [], [], [], []
-    for chunk in _chunks(records):
+    records = iter(records)
+    while chunk := list(itertools.islice(records, _CHUNK)):
         rows = [row for record in chunk for row in (record, *record.views)]
-        if stored_ids:
+        if tokenizer is None:
             ids = [_cut(_stored(row), max_length) for row in rows]
         else:
             texts = [_text(row.texts) for row in rows]
@@ -210,17 +201,6 @@ def hash_id(example_id: str) -> int:
         example_id.encode("utf-8", "surrogatepass"), digest_size=8
     ).digest()
     return int.from_bytes(digest, "little") >> 1
-
-
-def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
-    chunk = []
-    for record in records:
-        chunk.append(record)
-        if len(chunk) == _CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _text(texts):
@@ -266,12 +246,8 @@ def _labels(labels):
             "All examples must have a label, or none. Received: "
             f"{missing} of {len(labels)} without one"
         )
-    dtype = (
-        np.float32
-        if any(isinstance(label, float) for label in labels)
-        else np.int64
-    )
-    return np.asarray(labels, dtype)
+    found = np.asarray(labels)
+    return found.astype(np.float32 if found.dtype.kind == "f" else np.int64)
 
 
 def _teacher(teachers):

@@ -4,46 +4,68 @@ Every choice is a hash of (seed, epoch, example id), so it does not depend on
 shards, batches, threads or restarts.
 """
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
 from keras_mmel.data import seeds
-
-# Parts of the key beside those of `keras_mmel.data.seeds`.
-_TURNS = 3
-_BATCHES = 4
+from keras_mmel.text.reading.token_table import TokenTable
 
 
-def choose_groups(first, views, keys, num_views: int, seed: int, epoch):
-    """The rows of every group: the original and views drawn from the pool.
+class Pools(NamedTuple):
+    """Where the views of every example lie in a table, as tensors.
 
-    Args:
+    Attributes:
         first: (examples,), the row of each original.
         views: (examples,), rows of each example, the original included.
         keys: (examples,), hashes of the examples' ids.
-        num_views: size of a group.
-        seed: the seed of the run.
-        epoch: scalar.
+    """
+
+    first: tf.Tensor
+    views: tf.Tensor
+    keys: tf.Tensor
+
+    @classmethod
+    def of(cls, table: TokenTable) -> "Pools":
+        """The pools of a table."""
+        return cls(
+            *map(tf.constant, (table.first[:-1], table.views, table.keys))
+        )
+
+
+def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
+    """Draw the rows of every group: the original and views of its pool.
+
+    Args:
+        pools: The examples.
+        num_views: Size of a group.
+        seed: The seed of the run.
+        epoch: A scalar.
 
     Returns:
         Rows (examples, num_views), the original first, and whether they are
         real; what is not repeats the original.
     """
-    pool = tf.cast(views - 1, tf.int32)
+    pool = tf.cast(pools.views - 1, tf.int32)
     largest = tf.reduce_max(pool)
     places = tf.range(largest)
     there = places < pool[:, None]
     ranks = seeds.ranks(
-        seed, seeds.VIEWS, epoch, keys[:, None], tf.cast(places, tf.int64)
+        seed,
+        seeds.VIEWS,
+        epoch,
+        pools.keys[:, None],
+        tf.cast(places, tf.int64),
     )
     ranks = tf.where(there, ranks, tf.int64.max)
     # Where there are too few, all of them come, and none depends on the draw.
     wanted = tf.minimum(num_views - 1, largest)
     drawn = tf.argsort(ranks, axis=1, stable=True)[:, :wanted]
     drawn = tf.pad(
-        tf.cast(drawn, first.dtype), [[0, 0], [0, num_views - 1 - wanted]]
+        tf.cast(drawn, tf.int64), [[0, 0], [0, num_views - 1 - wanted]]
     )
     real = tf.range(num_views - 1) < pool[:, None]
-    original = first[:, None]
+    original = pools.first[:, None]
     rows = tf.where(real, original + 1 + drawn, original)
     rows = tf.concat([original, rows], axis=1)
     real = tf.pad(real, [[0, 0], [1, 0]], constant_values=True)
@@ -51,24 +73,22 @@ def choose_groups(first, views, keys, num_views: int, seed: int, epoch):
     return rows, tf.ensure_shape(real, [None, num_views])
 
 
-def choose_one(first, views, keys, num_views: int, seed: int, epoch):
-    """One row of every example: each of its views once in `num_views` epochs.
+def choose_one(pools: Pools, num_views: int, seed: int, epoch):
+    """Draw one row of every example: all of a group in `num_views` epochs.
 
     Args:
-        first: (examples,), the row of each original.
-        views: (examples,), rows of each example, the original included.
-        keys: (examples,), hashes of the examples' ids.
-        num_views: how many views an example has a turn of, as in a group.
-        seed: the seed of the run.
-        epoch: scalar.
+        pools: The examples.
+        num_views: How many views of an example have a turn, as in a group.
+        seed: The seed of the run.
+        epoch: A scalar.
 
     Returns:
         Rows (examples, 1).
     """
     cycle, turn = epoch // num_views, epoch % num_views
-    rows, real = choose_groups(first, views, keys, num_views, seed, cycle)
+    rows, real = choose_groups(pools, num_views, seed, cycle)
     places = tf.range(num_views, dtype=tf.int64)
-    ranks = seeds.ranks(seed, _TURNS, cycle, keys[:, None], places)
+    ranks = seeds.ranks(seed, seeds.TURNS, cycle, pools.keys[:, None], places)
     ranks = tf.where(real, ranks, tf.int64.max)
     order = tf.argsort(ranks, axis=1, stable=True)
     # A small group begins anew within the cycle.
@@ -78,7 +98,7 @@ def choose_one(first, views, keys, num_views: int, seed: int, epoch):
 
 
 def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
-    """A random order of the examples, batches of like lengths in random order.
+    """Draw an order of the examples, and of batches of like lengths.
 
     The examples are shuffled and cut into windows of `window` batches; within
     a window they are sorted by length, which keeps padding small, and the
@@ -87,10 +107,10 @@ def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
     Args:
         lengths: (examples,), padded lengths.
         keys: (examples,), hashes of the examples' ids.
-        batch_size: examples in a batch.
-        window: batches in a window; 1 turns the sorting off.
-        seed: the seed of the run.
-        epoch: scalar.
+        batch_size: Examples in a batch.
+        window: Batches in a window; 1 turns the sorting off.
+        seed: The seed of the run.
+        epoch: A scalar.
 
     Returns:
         The order (examples,), whose consecutive `batch_size` are a batch, and
@@ -110,5 +130,5 @@ def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
             tf.argsort(tf.cast(windows, tf.int64) * wide + length, stable=True),
         )
     batches = tf.range(-(-count // batch_size), dtype=tf.int64)
-    ranks = seeds.ranks(seed, seeds.SHUFFLE, epoch, _BATCHES, batches)
+    ranks = seeds.ranks(seed, seeds.SHUFFLE, epoch, seeds.BATCHES, batches)
     return shuffled, tf.argsort(ranks, stable=True)

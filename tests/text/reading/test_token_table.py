@@ -32,7 +32,11 @@ def test_rows_are_what_the_tokenizer_gives(tokenizer, pairs, stored):
     records = made_records.make_records(
         40, tokenizer, pairs=pairs, views=(0, 3), teacher=3
     )
-    table = make_table(records, tokenizer, max_length=16, stored_ids=stored)
+    table = (
+        make_table(records, tokenizer, max_length=16)
+        if not stored
+        else make_table(records, None, max_length=16)
+    )
     flat = [one for r in records for one in (r, *r.views)]
     encoded = [
         tokenizer.encode([made_records.as_text(one.texts)], max_length=16)[0]
@@ -104,7 +108,7 @@ class TestErrors:
     def test_ids_that_are_not_there(self):
         records = made_records.make_records(2, None)
         with pytest.raises(ValueError, match="`tokenizer`.*tokenizer=None"):
-            make_table(records, stored_ids=True)
+            make_table(records, None)
 
     def test_some_labels_are_missing(self, tokenizer):
         records = made_records.make_records(3, tokenizer)

@@ -13,13 +13,14 @@ FIRST = np.concatenate([[0], np.cumsum(VIEWS)[:-1]])
 KEYS = np.array([hash_id(str(i)) for i in range(len(VIEWS))])
 
 
-def parts(chosen=slice(None)):
-    return tuple(tf.constant(one[chosen]) for one in (FIRST, VIEWS, KEYS))
+def pools(chosen=slice(None)):
+    arrays = (one[chosen] for one in (FIRST, VIEWS, KEYS))
+    return view_choice.Pools(*map(tf.constant, arrays))
 
 
 def groups(num_views, epoch=0, seed=0, chosen=slice(None)):
     rows, real = view_choice.choose_groups(
-        *parts(chosen), num_views, seed, epoch
+        pools(chosen), num_views, seed, epoch
     )
     return rows.numpy(), real.numpy()
 
@@ -67,7 +68,7 @@ def test_all_views_are_drawn_equally_often():
 def test_every_view_of_a_group_has_its_turn():
     seen = np.stack(
         [
-            view_choice.choose_one(*parts(), 5, 0, epoch).numpy()[:, 0]
+            view_choice.choose_one(pools(), 5, 0, epoch).numpy()[:, 0]
             for epoch in range(10)
         ]
     )
