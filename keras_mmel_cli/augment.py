@@ -27,7 +27,7 @@ GLUE_TEXTS = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `augment`."""
+    """Adds the options of `augment`."""
     add = parser.add_argument
     add(
         "--masked_lm",
@@ -107,7 +107,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise `ValueError` or `OSError` for what is wrong at first sight."""
+    """Raises `ValueError` or `OSError` for what is wrong at first sight."""
     name, path = options.data, pathlib.Path(options.data)
     if shared.is_table(name):
         shared.check_exists(name)
@@ -129,7 +129,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Augment what the options name, and write it."""
+    """Augments what the options name, and write it."""
     with shared.quiet():
         from keras_mmel.text import MaskedLMAugmenter
         from keras_mmel.text import load_masked_lm

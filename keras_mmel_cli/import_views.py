@@ -11,7 +11,7 @@ from keras_mmel_cli import shared
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `import`."""
+    """Adds the options of `import`."""
     add = parser.add_argument
     add(
         "file",
@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise `ValueError` or `OSError` for what is wrong at first sight."""
+    """Raises `ValueError` or `OSError` for what is wrong at first sight."""
     if not options.check and not options.out:
         raise ValueError("--out is needed, or --check to write nothing")
     shared.check_exists(options.file)
@@ -112,7 +112,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Check the file that the options name; write it where asked to."""
+    """Checks the file that the options name; write it where asked to."""
     with shared.quiet():
         from keras_mmel.text import Tokenizer
         from keras_mmel.text import sources

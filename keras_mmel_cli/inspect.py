@@ -14,7 +14,7 @@ from keras_mmel_cli import shared
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `inspect`."""
+    """Adds the options of `inspect`."""
     add = parser.add_argument
     add("directory", help="what a command here wrote")
     add("--html", metavar="FILE", help="also write a page of its own")
@@ -36,12 +36,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise `OSError` where there is no such directory."""
+    """Raises `OSError` where there is no such directory."""
     shared.check_exists(options.directory, "directory")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print a report of the files that the options name."""
+    """Prints a report of the files that the options name."""
     with shared.quiet():
         from keras_mmel.text.files import read_manifest
         from keras_mmel.text.files import read_records

@@ -12,7 +12,7 @@ from keras_mmel_cli import shared
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `label`."""
+    """Adds the options of `label`."""
     add = parser.add_argument
     add("directory", help="what `augment` or `import` wrote")
     add(
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise `ValueError` or `OSError` for what is wrong at first sight."""
+    """Raises `ValueError` or `OSError` for what is wrong at first sight."""
     shared.check_exists(options.directory, "directory")
     shared.check_exists(options.teacher)
     read, written = map(pathlib.Path, (options.directory, options.out))
@@ -52,7 +52,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Label the files that the options name with their teacher."""
+    """Labels the files that the options name with their teacher."""
     with shared.quiet():
         import keras
 

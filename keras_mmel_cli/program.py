@@ -26,7 +26,7 @@ _FORESEEN = (ValueError, OSError, ImportError)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run `keras-mmel` and return its exit code.
+    """Runs `keras-mmel` and return its exit code.
 
     Args:
         argv: The arguments after the name of the command; those of the process
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of `keras-mmel`, with a subparser for each command."""
+    """Makes the parser of `keras-mmel`, with a subparser for each command."""
     parser = _Parser(
         prog="keras-mmel",
         description="Augment text offline with a masked language model, label "

@@ -14,7 +14,7 @@ import tempfile
 
 
 def positive(text: str) -> int:
-    """Read the value of an option: a whole number from 1 on."""
+    """Reads the value of an option: a whole number from 1 on."""
     if not re.fullmatch("0*[1-9][0-9]*", text):
         raise argparse.ArgumentTypeError(
             f"must be a whole number, at least 1. Received: {text!r}"
@@ -23,7 +23,7 @@ def positive(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """Read the value of an option: a number from 0 to 1."""
+    """Reads the value of an option: a number from 0 to 1."""
     with contextlib.suppress(ValueError):
         if 0 <= float(text) <= 1:
             return float(text)
@@ -33,7 +33,7 @@ def share(text: str) -> float:
 
 
 def part(text: str) -> tuple[int, int]:
-    """Read the value of an option: I/N, the part I of N."""
+    """Reads the value of an option: I/N, the part I of N."""
     found = re.fullmatch("([0-9]+)/([0-9]+)", text)
     if not found or int(found[1]) >= int(found[2]):
         raise argparse.ArgumentTypeError(
@@ -54,7 +54,7 @@ class Setting(argparse.Action):
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what the columns of a data set are."""
+    """Adds the options that say what the columns of a data set are."""
     add = parser.add_argument
     add(
         "--text",
@@ -79,7 +79,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def add_num_shards(parser: argparse.ArgumentParser) -> None:
-    """Add `--num_shards`, how many files are written."""
+    """Adds `--num_shards`, how many files are written."""
     parser.add_argument(
         "--num_shards",
         type=positive,
@@ -90,7 +90,7 @@ def add_num_shards(parser: argparse.ArgumentParser) -> None:
 
 
 def add_shard(parser: argparse.ArgumentParser) -> None:
-    """Add `--shard`, which part of the files is written."""
+    """Adds `--shard`, which part of the files is written."""
     parser.add_argument(
         "--shard",
         type=part,
@@ -106,7 +106,7 @@ def is_table(name: str) -> bool:
 
 
 def check_exists(name: str, kind: str = "file") -> None:
-    """Raise `OSError` where there is no such "file" or "directory"."""
+    """Raises `OSError` where there is no such "file" or "directory"."""
     path = pathlib.Path(name)
     if not path.exists():
         raise FileNotFoundError(2, f"No such {kind}", name)
@@ -116,7 +116,7 @@ def check_exists(name: str, kind: str = "file") -> None:
 
 @contextlib.contextmanager
 def quiet():
-    """Keep back what imports write to standard error, unless they fail.
+    """Keeps back what imports write to standard error, unless they fail.
 
     TensorFlow notes on its start how it was built and that there is no GPU,
     from C++ and whatever its log level. Who sets that level sees it all.
@@ -144,7 +144,7 @@ def quiet():
 
 
 def tell(out: str, written) -> None:
-    """Print how much of a directory is there.
+    """Prints how much of a directory is there.
 
     Args:
         out: The directory.

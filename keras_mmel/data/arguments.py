@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def check_count(name: str, value, minimum: int | None) -> int:
-    """Return `value` as an int; raise if it is none or below `minimum`."""
+    """Returns `value` as an int; raise if it is none or below `minimum`."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -23,7 +23,7 @@ def check_count(name: str, value, minimum: int | None) -> int:
 
 
 def check_augment(augment) -> None:
-    """Raise unless `augment` can be called with images and seeds."""
+    """Raises unless `augment` can be called with images and seeds."""
     if isinstance(augment, keras.Layer) or not callable(augment):
         raise TypeError(
             "`augment` must be an augmentation of groups, such as "
@@ -43,7 +43,7 @@ def check_augment(augment) -> None:
 
 
 def check_elements(dataset) -> None:
-    """Raise unless elements are (x, y) or (x, y, sample_weight), unbatched."""
+    """Raises unless elements are (x, y) or (x, y, sample_weight), unbatched."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "`dataset` must be a tf.data.Dataset of single examples; arrays "
@@ -94,7 +94,7 @@ def _check_sample_weight(spec):
 
 
 def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
-    """Return how many batches there are; a negative cardinality stays.
+    """Returns how many batches there are; a negative cardinality stays.
 
     Raises:
         ValueError: If there would be none.
@@ -115,7 +115,7 @@ def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
 
 
 def check_views(original, views, num_views: int) -> None:
-    """Raise unless `views` are `num_views` versions of each `original`.
+    """Raises unless `views` are `num_views` versions of each `original`.
 
     Args:
         original: A nest of (batch, ...).
@@ -153,7 +153,7 @@ def check_views(original, views, num_views: int) -> None:
 
 
 def check_postprocessed(views, num_views: int) -> None:
-    """Raise unless `views` are still (batch, num_views, ...)."""
+    """Raises unless `views` are still (batch, num_views, ...)."""
     for leaf in tf.nest.flatten(views):
         if leaf.shape.rank is not None and (
             leaf.shape.rank < 2 or leaf.shape[1] not in (None, num_views)

@@ -13,7 +13,7 @@ def crop_and_flip(
     flip: bool = True,
     value_range: tuple[float, float] | None = (0.0, 255.0),
 ) -> Callable:
-    """Augment images by a random crop after zero padding and a random flip.
+    """Augments images by a random crop after zero padding and a random flip.
 
     Every view draws its row and column uniformly from 0 to 2 * padding and is
     mirrored with probability 1/2, all independent. A whole batch is done at
@@ -68,7 +68,7 @@ def crop_and_flip(
 
 
 def draw_crops(seeds: tf.Tensor, padding: int, flip: bool) -> tuple:
-    """Draw where each view is cut and whether it is mirrored.
+    """Draws where each view is cut and whether it is mirrored.
 
     One integer holds all three, so that every combination is equally likely.
 

@@ -63,7 +63,7 @@ class EpochCounter(keras.callbacks.Callback):
         return int(self._read())
 
     def set_epoch(self, epoch: int) -> None:
-        """Make `epoch` the epoch of the next pass."""
+        """Makes `epoch` the epoch of the next pass."""
         self._write(epoch)
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -85,7 +85,7 @@ class EpochCounter(keras.callbacks.Callback):
 def counter_from(
     epoch_counter: EpochCounter | None, initial_epoch: int
 ) -> EpochCounter:
-    """Return the counter that is given, or a new one."""
+    """Returns the counter that is given, or a new one."""
     if not initial_epoch:
         return epoch_counter or EpochCounter()
     if epoch_counter is not None:
@@ -104,7 +104,7 @@ def counter_from(
 
 
 def numbered_passes(counter: EpochCounter, make_pass: Callable):
-    """Return a dataset whose passes are `make_pass(epoch)`, epoch by epoch.
+    """Returns a dataset whose passes are `make_pass(epoch)`, epoch by epoch.
 
     Args:
         counter: Says which epoch is next.
@@ -126,7 +126,7 @@ def numbered_passes(counter: EpochCounter, make_pass: Callable):
 
 
 def count_passes(counter: EpochCounter, batches, num_batches: int):
-    """Move the counter on where a pass over the batches ends.
+    """Moves the counter on where a pass over the batches ends.
 
     Args:
         counter: What to move.
@@ -168,7 +168,7 @@ def count_passes(counter: EpochCounter, batches, num_batches: int):
 
 
 def _after(batches, position, act):
-    """Drop the epoch; call `act` on it as a batch is handed out."""
+    """Drops the epoch; call `act` on it as a batch is handed out."""
 
     @tf.autograph.experimental.do_not_convert
     def pass_on(index, epoch_and_batch):

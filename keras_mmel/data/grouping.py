@@ -32,7 +32,7 @@ def group_views(
     fixed: bool = False,
     initial_epoch: int = 0,
 ) -> tf.data.Dataset:
-    """Turn (image, label) examples into batches of groups of views.
+    """Turns (image, label) examples into batches of groups of views.
 
     Yields `({"views": x}, y)`, or `({"views": x}, y, sample_weight)`, what
     `MMELModel.fit` takes. View 0 is the untouched original, views 1 to

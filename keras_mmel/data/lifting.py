@@ -29,7 +29,7 @@ _tracing = threading.RLock()
 
 
 def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
-    """Lift a layer or a function of one image to an augmentation of groups.
+    """Lifts a layer or a function of one image to an augmentation of groups.
 
     It runs once per view, one image at a time, so that every view of every
     image draws its own numbers, also from layers that draw once per call, such

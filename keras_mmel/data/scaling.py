@@ -13,7 +13,7 @@ def standardize(
     scale: float = 255.0,
     dtype: str = "float32",
 ) -> Callable:
-    """Make a function that maps images to `(images / scale - mean) / std`.
+    """Makes a function that maps images to `(images / scale - mean) / std`.
 
     It takes plain images and views alike: give it to `group_views` as
     `postprocess` and map it over the data for `evaluate`.

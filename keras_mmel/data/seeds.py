@@ -38,7 +38,7 @@ def _mix(z: tf.Tensor) -> tf.Tensor:
 
 
 def fold(key, *parts) -> tf.Tensor:
-    """Hash `parts` into `key`, one after the other; shapes broadcast.
+    """Hashes `parts` into `key`, one after the other; shapes broadcast.
 
     Args:
         key: An int or an integer tensor.
@@ -54,7 +54,7 @@ def fold(key, *parts) -> tf.Tensor:
 
 
 def view_seeds(seed: int, epoch, example_ids, view_ids) -> tf.Tensor:
-    """Return one seed per view, for the `tf.random.stateless_*` functions.
+    """Returns one seed per view, for the `tf.random.stateless_*` functions.
 
     Args:
         seed: The seed of the run.
@@ -74,7 +74,7 @@ def view_seeds(seed: int, epoch, example_ids, view_ids) -> tf.Tensor:
 def drawn_from(
     pool: int, count: int, seed: int, epoch, example_ids
 ) -> tf.Tensor:
-    """Draw `count` of `pool` places for each example, none of them twice.
+    """Draws `count` of `pool` places for each example, none of them twice.
 
     Args:
         pool: How many places there are.
@@ -109,7 +109,7 @@ def ranks(key, *parts) -> tf.Tensor:
 
 
 def draw(seeds: tf.Tensor, bound: int) -> tf.Tensor:
-    """Draw an integer in [0, bound) from each seed.
+    """Draws an integer in [0, bound) from each seed.
 
     Args:
         seeds: (..., 2) int32, as `view_seeds` returns them.

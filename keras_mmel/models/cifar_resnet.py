@@ -14,7 +14,7 @@ def cifar_resnet(
     weight_decay: float = 0.0,
     name: str | None = None,
 ) -> keras.Model:
-    """Build the residual network of He et al. for CIFAR.
+    """Builds the residual network of He et al. for CIFAR.
 
     A 3x3 convolution, then three stages of n basic blocks with 16, 32 and 64
     filters, global average pooling and a dense layer: 6n + 2 layers with

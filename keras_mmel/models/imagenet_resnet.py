@@ -14,7 +14,7 @@ def resnet18(
     weight_decay: float = 0.0,
     name: str = "resnet18",
 ) -> keras.Model:
-    """Build ResNet-18: stages of 2, 2, 2 and 2 basic blocks.
+    """Builds ResNet-18: stages of 2, 2, 2 and 2 basic blocks.
 
     A 7x7 convolution and a max pooling, both with a stride of 2, four stages
     with 64, 128, 256 and 512 filters, global average pooling and a dense
@@ -62,7 +62,7 @@ def resnet34(
     weight_decay: float = 0.0,
     name: str = "resnet34",
 ) -> keras.Model:
-    """Build ResNet-34: stages of 3, 4, 6 and 3 basic blocks.
+    """Builds ResNet-34: stages of 3, 4, 6 and 3 basic blocks.
 
     As `keras_mmel.models.resnet18`, deeper. 21.8 million weights with 1000
     classes.
@@ -107,7 +107,7 @@ def resnet50(
     weight_decay: float = 0.0,
     name: str = "resnet50",
 ) -> keras.Model:
-    """Build ResNet-50 from `keras.applications`, untrained, with logits.
+    """Builds ResNet-50 from `keras.applications`, untrained, with logits.
 
     The network of `keras.applications.ResNet50`, whose convolutions have
     biases and whose first 1x1 convolution of a stage has the stride. Two

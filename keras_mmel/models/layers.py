@@ -90,7 +90,7 @@ def classifier(x: keras.KerasTensor, num_classes: int) -> keras.KerasTensor:
 
 
 def check_num_classes(num_classes: int) -> None:
-    """Raise where `num_classes` is no positive integer."""
+    """Raises where `num_classes` is no positive integer."""
     if isinstance(num_classes, bool) or not isinstance(num_classes, int):
         raise TypeError(
             f"`num_classes` must be an integer. Received: {num_classes!r}"

@@ -23,7 +23,7 @@ import keras
 
 
 def with_weight_decay(model: keras.Model, weight_decay: float) -> keras.Model:
-    r"""Copy a model, with weight decay on all of its trainable weights.
+    r"""Copies a model, with weight decay on all of its trainable weights.
 
     Every trainable weight `w` gets a regularizer that adds
 
@@ -89,7 +89,7 @@ def with_weight_decay(model: keras.Model, weight_decay: float) -> keras.Model:
 def rebuild(
     model: keras.Model, change: Callable[[keras.layers.Layer, dict], None]
 ) -> keras.Model:
-    """Copy a model layer by layer, after a change to each layer's config.
+    """Copies a model layer by layer, after a change to each layer's config.
 
     Args:
         model: a functional or Sequential model.

@@ -36,7 +36,7 @@ def read_augmented(
     epoch_counter: EpochCounter | None = None,
     initial_epoch: int = 0,
 ) -> tf.data.Dataset:
-    """Read groups of views of text, what `MMELModel.fit` takes.
+    """Reads groups of views of text, what `MMELModel.fit` takes.
 
     Yields `({"views": x}, y)` with `x` a dict of int32 `"token_ids"`,
     `"segment_ids"` and `"padding_mask"`, each (batch, num_views, length), view
@@ -137,7 +137,7 @@ def read_plain(
     epoch_counter: EpochCounter | None = None,
     initial_epoch: int = 0,
 ) -> tf.data.Dataset:
-    """Read plain examples of text, for baselines and for evaluation.
+    """Reads plain examples of text, for baselines and for evaluation.
 
     Yields `(x, y)` with `x` a dict of int32 `"token_ids"`, `"segment_ids"` and
     `"padding_mask"`, each (batch, length). By default they are the originals,

@@ -34,7 +34,7 @@ def label_augmented(
     shard: tuple[int, int] | None = None,
     progress: bool | Callable[[int, int], None] = True,
 ):
-    """Write the files anew with a teacher's predictions.
+    """Writes the files anew with a teacher's predictions.
 
     Every original and every view gets the teacher's class probabilities (the
     softmax of its logits), or its value where it has one output (regression).

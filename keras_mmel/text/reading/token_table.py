@@ -72,7 +72,7 @@ def load_table(
     split: str = "train",
     max_length: int = 128,
 ) -> TokenTable:
-    """Load what files or a source hold.
+    """Loads what files or a source hold.
 
     Loading costs more than reading batches: give the table to
     `read_augmented` and `read_plain` where several runs need the same data.
@@ -141,7 +141,7 @@ def make_table(
     tokenizer: Tokenizer | None,
     max_length: int = 128,
 ) -> TokenTable:
-    """Gather records into a table.
+    """Gathers records into a table.
 
     Args:
         records: What `keras_mmel.text.files` reads, in order.

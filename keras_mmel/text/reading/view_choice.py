@@ -34,7 +34,7 @@ class Pools(NamedTuple):
 
 
 def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
-    """Draw the rows of every group: the original and views of its pool.
+    """Draws the rows of every group: the original and views of its pool.
 
     Args:
         pools: The examples.
@@ -74,7 +74,7 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
 
 
 def choose_one(pools: Pools, num_views: int, seed: int, epoch):
-    """Draw one row of every example: all of a group in `num_views` epochs.
+    """Draws one row of every example: all of a group in `num_views` epochs.
 
     Args:
         pools: The examples.
@@ -98,7 +98,7 @@ def choose_one(pools: Pools, num_views: int, seed: int, epoch):
 
 
 def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
-    """Draw an order of the examples, and of batches of like lengths.
+    """Draws an order of the examples, and of batches of like lengths.
 
     The examples are shuffled and cut into windows of `window` batches; within
     a window they are sorted by length, which keeps padding small, and the
