@@ -225,12 +225,20 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         passes over the groups. Padding views are not chosen.
     """
 
+    x = groups.element_spec[0]
+    size, views = keras.tree.flatten(x["views"])[0].shape[:2]
+    if size is None or views is None:
+        raise ValueError(
+            "Plain training needs batches of a known size: make the groups "
+            "with `drop_remainder=True`, or give `plain=False`. "
+            f"Received: {x}"
+        )
+
+    # TensorFlow's operations, whatever the backend: it runs in tf.data.
     def choose(number, batch):
         x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
-        views = contract.num_views(x)
-        count = contract.batch_size(x)
         key = tf.stack([tf.constant(seed, tf.int64), number])
-        chance = tf.random.stateless_uniform((count, views), key)
+        chance = tf.random.stateless_uniform((size, views), key)
         if x.get("mask") is not None:
             chance = tf.where(tf.cast(x["mask"], tf.bool), chance, -1.0)
         chosen = tf.argmax(chance, axis=1)
@@ -240,14 +248,6 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         label = contract.split_labels(y).label
         return (one, label) if weight is None else (one, label, weight)
 
-    x = groups.element_spec[0]
-    size, views = keras.tree.flatten(x["views"])[0].shape[:2]
-    if size is None or views is None:
-        raise ValueError(
-            "Plain training needs batches of a known size: make the groups "
-            "with `drop_remainder=True`, or give `plain=False`. "
-            f"Received: {x}"
-        )
     chosen = groups.repeat().enumerate().map(choose)
     return chosen.unbatch().batch(size * views, drop_remainder=True).prefetch(2)
 
