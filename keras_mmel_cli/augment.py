@@ -135,11 +135,14 @@ def run(options: argparse.Namespace) -> None:
         from keras_mmel.text import load_masked_lm
         from keras_mmel.text import write_augmented
         from keras_mmel.text.files import First
+        from keras_mmel.text.sources import describe_labels
 
     # The data first: it is read in a moment, the masked LM may be large.
     source = _open_source(options)
     if options.limit:
         source = First(source, options.limit)
+    labels = describe_labels(source)
+    print(f"{options.data}: {len(source)} examples, {labels}.", flush=True)
     masked_lm = load_masked_lm(options.masked_lm)
     augmenter = MaskedLMAugmenter(masked_lm, **options.settings)
     written = write_augmented(

@@ -24,8 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--views",
         nargs="+",
         metavar="COL",
-        help="wide form: a column with a list of views, or several columns "
-        "with a view each; --text is the original",
+        help="wide form: a column with a JSON list of views, or several "
+        "columns with a view each; --text is the original",
     )
     add(
         "--original",
@@ -37,29 +37,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--originals",
         metavar="FILE",
-        help="long form without ids, each original before its views: the file "
-        "that was augmented, with the same columns. For --tinybert cola and "
-        "sst2 the train.tsv (default: beside train_aug.tsv)",
+        help="for --tinybert cola and sst2: the train.tsv that was augmented "
+        "(default: beside train_aug.tsv)",
     )
     add(
         "--tinybert",
         metavar="TASK",
         help="the file is TinyBERT's train_aug.tsv of this task: cola, sst2, "
-        "mrpc, stsb, qqp, mnli, qnli or rte",
-    )
-    add(
-        "--pair_fault",
-        choices=("repair", "keep", "combine"),
-        default="repair",
-        help="TinyBERT writes every augmented sentence 2 beside the last "
-        "augmented sentence 1. repair: put the original sentence 1 back "
-        "(default); keep: as it is; combine: sample i is sample i of both",
-    )
-    add(
-        "--tokenizer",
-        metavar="PRESET",
-        help="also store token ids of this tokenizer; without it they are "
-        "made from the text when it is read",
+        "mrpc, stsb, qqp, mnli, qnli or rte; of pairs, the original sentence 1 "
+        "is put back beside the samples of sentence 2",
     )
     add("--split", default="train", help="name of the split (default: train)")
     add("--check", action="store_true", help="only check; write nothing")
@@ -74,6 +60,8 @@ def check(options: argparse.Namespace) -> None:
     shared.check_exists(options.file)
     if options.originals:
         shared.check_exists(options.originals)
+        if not options.tinybert:
+            raise ValueError("--originals is for --tinybert cola and sst2")
     if options.tinybert:
         taken = ("text", "label", "id", "views", "original", "label_names")
         for name in taken:
@@ -91,64 +79,47 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(
             "--text is needed: the column of the text, or both of a pair"
         )
-    if not (
-        options.id or options.views or options.original or options.originals
-    ):
+    if not (options.id or options.views or options.original):
         raise ValueError(
-            "what belongs together? Name the views (--views), the ids (--id), "
-            "the original text (--original) or the file that was augmented "
-            "(--originals)"
+            "what belongs together? Name the views (--views), the ids (--id) "
+            "or the original text (--original)"
         )
     if options.original and len(options.original) != len(options.text):
         raise ValueError(
             "--original must have as many columns as --text. Received: "
             f"{len(options.original)} and {len(options.text)}"
         )
-    if options.views and (options.original or options.originals):
+    if options.views and options.original:
         raise ValueError(
             "--views is the wide form, where --text is the original: leave "
-            "--original and --originals out"
+            "--original out"
         )
 
 
 def run(options: argparse.Namespace) -> None:
     """Checks the file that the options name; write it where asked to."""
     with shared.quiet():
-        from keras_mmel.text import Tokenizer
         from keras_mmel.text import sources
-        from keras_mmel.text.bert import presets
+        from keras_mmel.text import write_augmented
 
-    groups = _open_groups(options)
-    views = dropped = 0
-    for group in groups.groups():
-        views += len(group.views)
-        dropped += group.dropped
-    print(f"{options.file}: {len(groups)} examples, {views} views.")
-    if groups.label_names:
-        print(f"Labels 0, 1, ...: {', '.join(groups.label_names)}.")
-    if dropped:
-        print(
-            f"Left out: {dropped} rows equal to their original or to another "
-            "of its views."
-        )
-    for note in groups.notes():
+    source = _open_source(options)
+    views = sum(len(record.views) for record in source.records)
+    labels = sources.describe_labels(source)
+    print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")
+    for note in source.notes:
         print(f"Note: {note}.")
     if options.check:
         return
-    tokenizer = None
-    if options.tokenizer:
-        tokenizer = Tokenizer.from_directory(presets.find(options.tokenizer))
-    written = sources.write_imported(
+    written = write_augmented(
         options.out,
-        groups,
-        tokenizer=tokenizer,
+        source,
         num_shards=options.num_shards,
         split=options.split,
     )
     shared.tell(options.out, written)
 
 
-def _open_groups(options):
+def _open_source(options):
     from keras_mmel.text import sources
 
     if options.tinybert:
@@ -156,31 +127,19 @@ def _open_groups(options):
             options.file,
             options.tinybert,
             originals=options.originals,
-            pair_fault=options.pair_fault,
             quoting=options.quoting,
         )
-    table = sources.open_table(options.file, options.quoting)
-    text = tuple(options.text)
     names = {"label_names": options.label_names}
-    if options.views:
-        return sources.WideForm(
-            table,
-            text,
-            tuple(options.views),
-            options.label,
+    columns = (options.file, options.text, options.label)
+    if not options.views:
+        return sources.from_long(
+            *columns,
             id=options.id,
+            original=options.original,
+            quoting=options.quoting,
             **names,
         )
-    if options.originals:
-        originals = sources.open_table(options.originals, options.quoting)
-        return sources.AfterOriginals(
-            table, originals, text, options.label, **names
-        )
-    return sources.LongForm(
-        table,
-        text,
-        options.label,
-        id=options.id,
-        original=tuple(options.original) if options.original else None,
-        **names,
-    )
+    names |= {"id": options.id, "views": options.views}
+    if options.file.lower().endswith(".jsonl"):
+        return sources.from_jsonl(*columns, **names)
+    return sources.from_csv(*columns, quoting=options.quoting, **names)

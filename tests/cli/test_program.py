@@ -165,6 +165,10 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
             [*IMPORT, "--text", "a", "--originals", "b.csv"],
             "No such file: b.csv",
         ),
+        (
+            [*IMPORT, "--text", "a", "--originals", "views.csv"],
+            "--originals is for --tinybert",
+        ),
     ],
 )
 def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):

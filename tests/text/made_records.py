@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import View
-from keras_mmel.text.files.writer import write_records
+from keras_mmel.text.files.writing import write_records
 from tests.text import tiny
 
 
@@ -56,7 +57,7 @@ def make_records(
         made = []
         for _ in range(rng.integers(views[0], views[1] + 1)):
             own = texts()
-            made.append(View(own, ids(own), (), -1.0, prediction()))
+            made.append(View(own, ids(own), (), prediction()))
         own = texts()
         label = int(rng.integers(0, 3))
         records.append(
@@ -81,18 +82,11 @@ def write(directory, records, tokenizer=None, num_shards=2, names=None):
     fingerprint = None if tokenizer is None else tokenizer.fingerprint
     label = records[0].label
     kind = "value" if isinstance(label, float) else "class"
-
-    def chosen(ranges, tick):
-        for numbers in ranges:
-            yield from records[numbers.start : numbers.stop]
-
+    source = InMemory(records, None if label is None else kind, names)
     write_records(
         directory,
-        chosen,
-        num_examples=len(records),
-        num_texts=len(records[0].texts),
-        label_kind=None if label is None else kind,
-        label_names=names,
+        source,
+        lambda records, tick: records,
         made={"augmenter": {"tokenizer": fingerprint}},
         num_shards=num_shards,
         progress=False,

@@ -2,45 +2,41 @@
 
 import importlib
 
-from keras_mmel.text.files.augmented_writer import write_augmented
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import read_manifest
-from keras_mmel.text.files.reader import check_shards
+from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.reader import read_records
-from keras_mmel.text.files.reader import shard_paths
 from keras_mmel.text.files.records import Example
 from keras_mmel.text.files.records import First
+from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import Source
 from keras_mmel.text.files.records import View
-from keras_mmel.text.files.rewriting import rewrite
-from keras_mmel.text.files.writer import Written
-from keras_mmel.text.files.writer import write_records
+from keras_mmel.text.files.writing import Written
+from keras_mmel.text.files.writing import write_augmented
+from keras_mmel.text.files.writing import write_records
+
+# Where examples come from is a room of its own; these are its public names.
+_SOURCES = ("from_csv", "from_jsonl", "from_tfds")
 
 __all__ = [
+    "AugmentedFiles",
     "Example",
     "First",
+    "InMemory",
     "Manifest",
     "Record",
     "Source",
-    "TableSource",
-    "TfdsSource",
     "View",
     "Written",
-    "check_shards",
     "from_csv",
     "from_jsonl",
     "from_tfds",
     "read_manifest",
     "read_records",
-    "rewrite",
-    "shard_paths",
     "write_augmented",
     "write_records",
 ]
-
-# Where examples come from is a room of its own; these are its public names.
-_SOURCES = ("TableSource", "TfdsSource", "from_csv", "from_jsonl", "from_tfds")
 
 
 def __getattr__(name):

@@ -4,6 +4,7 @@ The layout is that of a `tfds.features.FeaturesDict`: nested keys are joined
 by slashes, and a list of lists is stored flat beside the lengths of its rows.
 """
 
+import itertools
 import numbers
 from collections.abc import Sequence
 
@@ -14,22 +15,28 @@ from keras_mmel import extras
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import View
 
-LABEL_KINDS = ("class", "value", None)
-"""Integer classes, real values (regression), or no labels at all."""
+# Integer classes, real values (regression), or no labels at all.
+_LABEL_TYPES = {
+    "class": numbers.Integral,
+    "value": numbers.Real,
+    None: type(None),
+}
 
 NO_LABEL = -1
 """Stored as the label where there is none, as GLUE does."""
 
-_RAGGED = ("token_ids", "positions", "teacher")
+_BYTES, _INTS, _FLOATS = "bytes_list", "int64_list", "float_list"
+_TEXTS = ("text_a", "text_b")
+_RAGGED = {"token_ids": _INTS, "positions": _INTS, "teacher": _FLOATS}
 
 
 def features(label_kind: str | None, label_names: Sequence[str] | None = None):
-    """The TFDS features of the files.
+    """Give the TFDS features of the files.
 
     Args:
         label_kind: "class", "value" (regression) or `None` (no labels; -1 is
             stored).
-        label_names: names of the classes, where they have any.
+        label_names: Names of the classes, where they have any.
 
     Returns:
         A `tfds.features.FeaturesDict` of
@@ -40,7 +47,7 @@ def features(label_kind: str | None, label_names: Sequence[str] | None = None):
         - `token_ids`: (length,) int32, the original's ids
         - `teacher`: (classes,) float32, or (0,) before it was labelled
         - `views`: one row for each augmented view: `text_a`, `text_b`,
-          `token_ids`, `positions`, `log_prob` and `teacher`
+          `token_ids`, `positions` and `teacher`
     """
     tfds = extras.need("tensorflow_datasets", "datasets")
     if label_kind == "value":
@@ -52,174 +59,121 @@ def features(label_kind: str | None, label_names: Sequence[str] | None = None):
     ints = tfds.features.Sequence(np.int32)
     floats = tfds.features.Sequence(np.float32)
     text = tfds.features.Text()
-    view = {
-        "text_a": text,
-        "text_b": text,
-        "token_ids": ints,
-        "positions": ints,
-        "log_prob": tfds.features.Scalar(np.float32),
-        "teacher": floats,
-    }
+    row = {"text_a": text, "text_b": text, "token_ids": ints, "teacher": floats}
+    views = tfds.features.Sequence(row | {"positions": ints})
     return tfds.features.FeaturesDict(
-        {
-            "example_id": text,
-            "text_a": text,
-            "text_b": text,
-            "label": label,
-            "token_ids": ints,
-            "teacher": floats,
-            "views": tfds.features.Sequence(view),
-        }
+        row | {"example_id": text, "label": label, "views": views}
     )
 
 
 def encode(
     record: Record, label_kind: str | None, num_classes: int | None = None
 ) -> bytes:
-    """A record as a serialized `tf.train.Example`, always the same bytes.
+    """Encode a record as a `tf.train.Example`, always as the same bytes.
 
     Args:
-        record: the record.
-        label_kind: as in `features`.
-        num_classes: number of classes, where they have names.
+        record: The record.
+        label_kind: As in `features`.
+        num_classes: Number of classes, where they have names.
 
     Returns:
-        The bytes.
+        The serialized example.
 
     Raises:
-        ValueError: if the record does not fit: not one or two texts, a label
+        ValueError: If the record does not fit: not one or two texts, a label
             of another kind, views that are not like the original.
-        TypeError: if the id is no string.
     """
-    if not isinstance(record.example_id, str):
-        raise TypeError(
-            "The id of an example must be a string. "
-            f"Received: {record.example_id!r}"
-        )
     example = tf.train.Example()
     fields = example.features.feature
-    _put_texts(fields, "", [record.texts], record)
-    fields["example_id"].bytes_list.value.append(record.example_id.encode())
-    label = _check_label(record, label_kind, num_classes)
-    if label_kind == "value":
-        fields["label"].float_list.value.append(label)
-    else:
-        fields["label"].int64_list.value.append(label)
-    fields["token_ids"].int64_list.value.extend(record.token_ids)
-    fields["teacher"].float_list.value.extend(record.teacher)
+
+    def put(name, values, kind):
+        values_list = getattr(fields[name], kind)
+        # An empty list must still say of which kind it is.
+        values_list.SetInParent()
+        values_list.value.extend(values)
+
     views = record.views
-    _put_texts(fields, "views/", [view.texts for view in views], record)
-    fields["views/log_prob"].float_list.value.extend(v.log_prob for v in views)
-    for name in _RAGGED:
+    put("example_id", [record.example_id.encode()], _BYTES)
+    label = _check_label(record, label_kind, num_classes)
+    put("label", [label], _FLOATS if label_kind == "value" else _INTS)
+    put("token_ids", record.token_ids, _INTS)
+    put("teacher", record.teacher, _FLOATS)
+    own, *others = (_both_texts(row, record) for row in (record, *views))
+    for i, name in enumerate(_TEXTS):
+        put(name, [own[i]], _BYTES)
+        put(f"views/{name}", [texts[i] for texts in others], _BYTES)
+    for name, kind in _RAGGED.items():
         rows = [getattr(view, name) for view in views]
         key = f"views/{name}/ragged_"
-        lengths = fields[key + "row_lengths_0"].int64_list.value
-        lengths.extend(map(len, rows))
-        flat = fields[key + "flat_values"]
-        kind = flat.float_list if name == "teacher" else flat.int64_list
-        # An empty list must still say of which kind it is.
-        kind.SetInParent()
-        for row in rows:
-            kind.value.extend(row)
-    for name in ("text_a", "text_b"):
-        fields[f"views/{name}"].bytes_list.SetInParent()
-    for name in ("teacher", "views/log_prob"):
-        fields[name].float_list.SetInParent()
-    for name in (
-        "token_ids",
-        *(f"views/{n}/ragged_row_lengths_0" for n in _RAGGED),
-    ):
-        fields[name].int64_list.SetInParent()
+        put(key + "row_lengths_0", map(len, rows), _INTS)
+        put(key + "flat_values", itertools.chain.from_iterable(rows), kind)
     return example.SerializeToString(deterministic=True)
 
 
 def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
-    """The record that `encode` made these bytes of.
+    """Decode the record that `encode` made these bytes of.
 
     Args:
-        serialized: a serialized `tf.train.Example`.
-        label_kind: as in `features`.
+        serialized: A serialized `tf.train.Example`. Those of version 0.1 have
+            log-probabilities of the views too, which are left out.
+        label_kind: As in `features`.
         num_texts: 1, or 2 for pairs.
 
     Returns:
         The record; real numbers are those that float32 can hold.
     """
     fields = tf.train.Example.FromString(serialized).features.feature
-    columns = ("text_a", "text_b")[:num_texts]
-    ragged = {name: _rows(fields, name) for name in _RAGGED}
-    texts = [fields[f"views/{name}"].bytes_list.value for name in columns]
-    log_probs = fields["views/log_prob"].float_list.value
-    views = tuple(
-        View(
-            tuple(column[i].decode() for column in texts),
-            ragged["token_ids"][i],
-            ragged["positions"][i],
-            log_probs[i],
-            ragged["teacher"][i],
-        )
-        for i in range(len(log_probs))
-    )
-    label = fields["label"]
-    if label_kind == "value":
-        label = label.float_list.value[0]
-    else:
-        label = label.int64_list.value[0]
+
+    def get(name, kind):
+        return tuple(getattr(fields[name], kind).value)
+
+    def texts(prefix):
+        columns = (get(prefix + name, _BYTES) for name in _TEXTS[:num_texts])
+        return [
+            tuple(text.decode() for text in row)
+            for row in zip(*columns, strict=True)
+        ]
+
+    def rows(name, kind):
+        values = iter(get(f"views/{name}/ragged_flat_values", kind))
+        lengths = get(f"views/{name}/ragged_row_lengths_0", _INTS)
+        return [tuple(itertools.islice(values, length)) for length in lengths]
+
+    columns = (rows(name, kind) for name, kind in _RAGGED.items())
+    label = None
+    if label_kind is not None:
+        (label,) = get("label", _FLOATS if label_kind == "value" else _INTS)
     return Record(
-        fields["example_id"].bytes_list.value[0].decode(),
-        tuple(fields[name].bytes_list.value[0].decode() for name in columns),
-        None if label_kind is None else label,
-        tuple(fields["token_ids"].int64_list.value),
-        views,
-        tuple(fields["teacher"].float_list.value),
+        get("example_id", _BYTES)[0].decode(),
+        texts("")[0],
+        label,
+        get("token_ids", _INTS),
+        tuple(map(View, texts("views/"), *columns)),
+        get("teacher", _FLOATS),
     )
-
-
-def example_id(serialized: bytes) -> str:
-    """The id of the record that `encode` made these bytes of."""
-    fields = tf.train.Example.FromString(serialized).features.feature
-    return fields["example_id"].bytes_list.value[0].decode()
 
 
 def _check_label(record, label_kind, num_classes):
-    """The label as it is stored."""
-    label = record.label
-    rule = {"class": "an integer", "value": "a number", None: "None"}
-    rule = rule[label_kind]
-    if label_kind is None:
-        if label is None:
-            return NO_LABEL
-    elif not isinstance(label, bool | np.bool_):
-        if label_kind == "value" and isinstance(label, numbers.Real):
-            return float(label)
-        if label_kind == "class" and isinstance(label, numbers.Integral):
-            if num_classes is None or NO_LABEL <= label < num_classes:
-                return int(label)
-            rule = f"below {num_classes}, the number of `label_names`"
-    raise ValueError(
-        f"The label of example {record.example_id!r} must be {rule}. "
-        f"Received: {label!r}"
-    )
-
-
-def _put_texts(fields, prefix, rows, record):
-    num_texts = len(record.texts)
-    for texts in rows:
-        if len(texts) != num_texts or num_texts not in (1, 2):
-            raise ValueError(
-                f"Example {record.example_id!r} must have one or two texts, "
-                f"and its views as many. Received: {texts!r}"
-            )
-    for i, name in enumerate(("text_a", "text_b")):
-        fields[prefix + name].bytes_list.value.extend(
-            (texts[i] if i < num_texts else "").encode() for texts in rows
+    """Give the label as it is stored."""
+    label, kind = record.label, _LABEL_TYPES[label_kind]
+    fits = isinstance(label, kind) and not isinstance(label, bool)
+    if label_kind == "class" and fits and num_classes:
+        fits = NO_LABEL <= label < num_classes
+    if not fits:
+        classes = f", of {num_classes} classes" if num_classes else ""
+        raise ValueError(
+            f"The label of example {record.example_id!r} must be as its "
+            f"source says: {label_kind!r}{classes}. Received: {label!r}"
         )
+    return NO_LABEL if label_kind is None else label
 
 
-def _rows(fields, name):
-    flat = fields[f"views/{name}/ragged_flat_values"]
-    values = (flat.float_list if name == "teacher" else flat.int64_list).value
-    rows, start = [], 0
-    for length in fields[f"views/{name}/ragged_row_lengths_0"].int64_list.value:
-        rows.append(tuple(values[start : start + length]))
-        start += length
-    return rows
+def _both_texts(row, record):
+    """Give the texts of a record or a view as two byte strings."""
+    texts = row.texts
+    if len(texts) != len(record.texts) or len(texts) not in (1, 2):
+        raise ValueError(
+            f"Example {record.example_id!r} must have one or two texts, "
+            f"and its views as many. Received: {texts!r}"
+        )
+    return [text.encode() for text in (*texts, "")[:2]]

@@ -4,51 +4,74 @@ import pathlib
 from collections.abc import Iterator
 
 from keras_mmel.text.files import shards
-from keras_mmel.text.files.directory import Manifest
-from keras_mmel.text.files.directory import missing_shards
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.format import decode
 from keras_mmel.text.files.records import Record
 
 
-def shard_paths(directory: str | pathlib.Path) -> list[pathlib.Path]:
-    """The shard files of a directory, in order.
+class AugmentedFiles:
+    """A complete directory of augmented examples, as a source.
 
     Args:
-        directory: written by `write_augmented` or `rewrite`.
+        directory: A directory that `write_augmented` wrote.
 
-    Returns:
-        Paths of TFRecord files, all of which are there.
+    Attributes:
+        manifest: How the files were made.
 
     Raises:
-        FileNotFoundError: if the directory holds no augmented examples.
-        ValueError: if shards are missing.
+        FileNotFoundError: If the directory holds no augmented examples.
+        ValueError: If shards are missing.
     """
-    directory = pathlib.Path(directory)
-    manifest = read_manifest(directory)
-    missing = missing_shards(directory, manifest)
-    if missing:
-        raise ValueError(
-            "`directory` must be complete; run the command that makes it "
-            f"again. Received: directory={str(directory)!r}, which lacks "
-            f"{len(missing)} of {manifest.num_shards} shards, the first "
-            f"{missing[0]!r}"
-        )
-    return [directory / name for name in manifest.shard_names()]
+
+    def __init__(self, directory: str | pathlib.Path):
+        self._directory = pathlib.Path(directory)
+        self.manifest = read_manifest(directory)
+        self.num_texts = self.manifest.num_texts
+        self.label_kind = self.manifest.label_kind
+        self.label_names = self.manifest.label_names
+        missing = self.manifest.missing(self._directory)
+        if missing:
+            raise ValueError(
+                "`directory` must be complete; run the command that makes it "
+                f"again. Received: directory={str(directory)!r}, which lacks "
+                f"{len(missing)} of {self.manifest.num_shards} shards, the "
+                f"first {missing[0]!r}"
+            )
+
+    def __len__(self) -> int:
+        return self.manifest.num_examples
+
+    def read(self, start: int, stop: int) -> Iterator[Record]:
+        """Read the examples from number `start` up to `stop`, in order.
+
+        Raises:
+            ValueError: If a shard is damaged; it is named.
+        """
+        for name, numbers in self.manifest.shards().items():
+            if numbers.start >= stop or numbers.stop <= start:
+                continue
+            found = shards.read_shard(self._directory / name, len(numbers))
+            for number, record in enumerate(found, numbers.start):
+                if start <= number < stop:
+                    yield decode(record, self.label_kind, self.num_texts)
+
+    def describe(self) -> dict:
+        """Tell how the files were made."""
+        return self.manifest.made
 
 
 def read_records(directory: str | pathlib.Path) -> Iterator[Record]:
-    """The examples of a directory with their views, in order.
+    """Read the examples of a directory with their views, in order.
 
     Args:
-        directory: written by `write_augmented` or `rewrite`.
+        directory: A directory that `write_augmented` wrote.
 
     Yields:
         One `Record` an example; one shard is open at a time.
 
     Raises:
-        FileNotFoundError: if the directory holds no augmented examples.
-        ValueError: if a shard is missing or damaged; it is named.
+        FileNotFoundError: If the directory holds no augmented examples.
+        ValueError: If a shard is missing or damaged; it is named.
 
     Example:
 
@@ -59,31 +82,5 @@ def read_records(directory: str | pathlib.Path) -> Iterator[Record]:
         print(record.example_id, record.texts, len(record.views))
     ```
     """
-    manifest = read_manifest(directory)
-    for path, numbers in zip(
-        shard_paths(directory), manifest.ranges(), strict=True
-    ):
-        yield from read_shard_records(path, len(numbers), manifest)
-
-
-def read_shard_records(
-    path: pathlib.Path, num_records: int, manifest: Manifest
-) -> Iterator[Record]:
-    """The records of one shard, in order; see `read_records`."""
-    for serialized in shards.read_shard(path, num_records):
-        yield decode(serialized, manifest.label_kind, manifest.num_texts)
-
-
-def check_shards(directory: str | pathlib.Path) -> None:
-    """Read all shards of a directory to see whether they are whole.
-
-    Args:
-        directory: written by `write_augmented` or `rewrite`.
-
-    Raises:
-        FileNotFoundError: if the directory holds no augmented examples.
-        ValueError: if a shard is missing or damaged; it is named.
-    """
-    ranges = read_manifest(directory).ranges()
-    for path, numbers in zip(shard_paths(directory), ranges, strict=True):
-        shards.check_shard(path, len(numbers))
+    files = AugmentedFiles(directory)
+    yield from files.read(0, len(files))

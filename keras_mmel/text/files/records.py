@@ -1,7 +1,9 @@
-"""What the files hold: an example with its views, as plain values."""
+"""Examples with their views as plain values, and the sources that give them."""
 
 import dataclasses
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -10,34 +12,32 @@ class View:
     """One augmented view of an example.
 
     Attributes:
-        texts: one text, or two of a pair.
-        token_ids: ids with the special tokens; empty where nobody gave any.
-        positions: indices into `token_ids` of the replaced tokens, in the
+        texts: One text, or two of a pair.
+        token_ids: Ids with the special tokens; empty where nobody gave any.
+        positions: Indices into `token_ids` of the replaced tokens, in the
             order in which they were filled.
-        log_prob: log-probability of the filled tokens; NaN where unknown.
-        teacher: the teacher's class probabilities, or one value for
+        teacher: The teacher's class probabilities, or one value for
             regression; empty before the file was labelled.
     """
 
     texts: tuple[str, ...]
     token_ids: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
-    log_prob: float = float("nan")
     teacher: tuple[float, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One example of the files: the original and its augmented views.
+    """One example of a text data set, with its augmented views if it has any.
 
     Attributes:
-        example_id: unique within the files.
-        texts: the original: one text, or two of a pair.
-        label: class, value, or `None` where the examples have no labels.
-        token_ids: ids of the original with the special tokens; empty where
+        example_id: Unique within the data set.
+        texts: The original: one text, or two of a pair.
+        label: Class, value, or `None` where the examples have no labels.
+        token_ids: Ids of the original with the special tokens; empty where
             nobody gave any.
-        views: the augmented views, the original not included.
-        teacher: the teacher's prediction for the original, as in `View`.
+        views: The augmented views, the original not included.
+        teacher: The teacher's prediction for the original, as in `View`.
     """
 
     example_id: str
@@ -48,29 +48,18 @@ class Record:
     teacher: tuple[float, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
-class Example:
-    """One example of a text data set.
-
-    Attributes:
-        example_id: unique within the data set.
-        texts: one text, or two of a pair.
-        label: class, value, or `None` where there are no labels.
-    """
-
-    example_id: str
-    texts: tuple[str, ...]
-    label: int | float | None = None
+Example = Record
+"""A record without views yet, as plain sources give them."""
 
 
 class Source(Protocol):
     """A data set whose examples can be read in order from any place on.
 
     Attributes:
-        num_texts: texts of an example, 1 or 2.
+        num_texts: Texts of an example, 1 or 2.
         label_kind: "class" for integers, "value" for real numbers, `None`
             where there are no labels.
-        label_names: names of the classes, or `None`.
+        label_names: Names of the classes, or `None`.
     """
 
     num_texts: int
@@ -80,23 +69,88 @@ class Source(Protocol):
     def __len__(self) -> int:
         """Number of examples."""
 
-    def read(self, start: int, stop: int) -> Iterator[Example]:
-        """The examples from number `start` up to `stop`, in order."""
+    def read(self, start: int, stop: int) -> Iterator[Record]:
+        """Read the examples from number `start` up to `stop`, in order."""
 
     def describe(self) -> dict:
-        """What the record of the written files says of this source.
+        """Tell where the examples are from, for the files made of them.
 
         Plain values without a path, the same on every machine, that change
         whenever the examples do.
         """
 
 
-class First:
+class InMemory:
+    """A source that holds its records in memory.
+
+    Args:
+        records: The records; their ids differ.
+        label_kind: "class", "value" or `None`.
+        label_names: Names of the classes.
+        description: What `describe` returns.
+        notes: Sentences that tell the user what was done to the data.
+
+    Raises:
+        ValueError: If there is no record, or an id occurs twice.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.files import InMemory
+    from keras_mmel.text.files import Record
+
+    records = [Record("0", ("so good",), 1), Record("1", ("too long",), 0)]
+    source = InMemory(records, "class", ("bad", "good"))
+    ```
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        label_kind: str | None = None,
+        label_names: Sequence[str] | None = None,
+        description: dict | None = None,
+        notes: Sequence[str] = (),
+    ):
+        self.records = list(records)
+        if not self.records:
+            raise ValueError("There must be examples. Received: none")
+        numbers: dict[str, int] = {}
+        for number, record in enumerate(self.records):
+            first = numbers.setdefault(record.example_id, number)
+            if first != number:
+                raise ValueError(
+                    "Ids of examples must differ. Received: "
+                    f"{record.example_id!r} for the examples {first} and "
+                    f"{number}"
+                )
+        self.num_texts = len(self.records[0].texts)
+        self.label_kind = label_kind
+        self.label_names = tuple(label_names) if label_names else None
+        self.notes = tuple(notes)
+        self._description = description or {}
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def read(self, start: int, stop: int) -> Iterator[Record]:
+        """Read the examples from number `start` up to `stop`, in order."""
+        return iter(self.records[start:stop])
+
+    def describe(self) -> dict:
+        """Tell where the examples are from."""
+        return self._description
+
+
+class First(InMemory):
     """The first examples of a source.
 
     Args:
-        source: a source.
-        limit: how many examples to keep, at least 1.
+        source: A source.
+        limit: How many examples to keep, at least 1.
+
+    Raises:
+        ValueError: If `limit` is below 1.
     """
 
     def __init__(self, source: Source, limit: int):
@@ -104,19 +158,10 @@ class First:
             raise ValueError(
                 f"`limit` must be at least 1. Received: limit={limit}"
             )
-        self._source = source
-        self._length = min(limit, len(source))
-        self.num_texts = source.num_texts
-        self.label_kind = source.label_kind
-        self.label_names = source.label_names
-
-    def __len__(self) -> int:
-        return self._length
-
-    def read(self, start: int, stop: int) -> Iterator[Example]:
-        """The examples from number `start` up to `stop`, in order."""
-        return self._source.read(start, min(stop, self._length))
-
-    def describe(self) -> dict:
-        """The description of the whole source, and how many were kept."""
-        return self._source.describe() | {"limit": self._length}
+        limit = min(limit, len(source))
+        super().__init__(
+            source.read(0, limit),
+            source.label_kind,
+            source.label_names,
+            source.describe() | {"limit": limit},
+        )

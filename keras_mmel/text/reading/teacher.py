@@ -11,9 +11,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_mmel.text.files.directory import read_manifest
+from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.rewriting import rewrite
+from keras_mmel.text.files.writing import Written
+from keras_mmel.text.files.writing import write_records
 from keras_mmel.text.reading.batches import gatherer
 from keras_mmel.text.reading.batches import padded_lengths
 from keras_mmel.text.reading.token_table import TokenTable
@@ -33,7 +34,7 @@ def label_augmented(
     max_length: int = 128,
     shard: tuple[int, int] | None = None,
     progress: bool | Callable[[int, int], None] = True,
-):
+) -> Written:
     """Writes the files anew with a teacher's predictions.
 
     Every original and every view gets the teacher's class probabilities (the
@@ -74,7 +75,8 @@ def label_augmented(
         Yi et al.: Reweighting Augmented Samples by Minimizing the Maximal
         Expected Loss, section 3.3.
     """
-    manifest = read_manifest(directory)
+    files = AugmentedFiles(directory)
+    manifest = files.manifest
     tokenizer = getattr(teacher, "tokenizer", None)
     if tokenizer is None:
         raise TypeError(
@@ -85,7 +87,7 @@ def label_augmented(
     encoder = encoder_for(manifest, tokenizer)
     predict = Predictor(teacher, batch_size)
 
-    def label(records: Iterator[Record]) -> Iterator[Record]:
+    def label(records: Iterator[Record], tick) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
             table = make_table(block, encoder, max_length)
             rows = iter(probabilities(predict(table)).tolist())
@@ -96,16 +98,24 @@ def label_augmented(
                     for view in record.views
                 )
                 yield dataclasses.replace(record, teacher=own, views=views)
+                tick(1)
 
-    made = {
+    made = manifest.made | {
         "teacher": {
             "model": weights_hash(teacher),
             "tokenizer": tokenizer.fingerprint,
             "max_length": max_length,
         }
     }
-    return rewrite(
-        directory, out, label, made=made, shard=shard, progress=progress
+    return write_records(
+        out,
+        files,
+        label,
+        made=made,
+        num_shards=manifest.num_shards,
+        shard=shard,
+        split=manifest.split,
+        progress=progress,
     )
 
 

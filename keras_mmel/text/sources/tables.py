@@ -1,209 +1,216 @@
-"""Examples from CSV, TSV and JSONL files."""
+"""Rows of CSV, TSV and JSONL files, in memory."""
 
+import csv
 import hashlib
-import itertools
+import io
+import json
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from collections.abc import Sequence
+from typing import NoReturn
 
-from keras_mmel.text.files.ids import IdHashes
-from keras_mmel.text.files.records import Example
-from keras_mmel.text.sources.groups import Labels
-from keras_mmel.text.sources.problems import Problems
-from keras_mmel.text.sources.rows import JsonLinesFile
-from keras_mmel.text.sources.rows import TableFile
-from keras_mmel.text.sources.rows import offsets
-from keras_mmel.text.sources.values import BadValue
-from keras_mmel.text.sources.values import read_id
-from keras_mmel.text.sources.values import read_texts
-
-_MOST_PROBLEMS = 20
-
-# Where every 64th row starts is kept: next to no memory, and reading starts
-# near enough to where it should.
-_STRIDE = 64
+Texts = tuple[str, ...]
 
 
-def from_csv(
-    path: str | pathlib.Path,
-    text: str | Sequence[str],
-    label: str | None = None,
-    id: str | None = None,
-    *,
-    label_names: Sequence[str] | None = None,
-    quoting: str = "csv",
-    delimiter: str | None = None,
-) -> "TableSource":
-    """Examples from a CSV or TSV file, read row by row.
+class BadFile(ValueError):
+    """A file that cannot be read as asked; the message names the line."""
 
-    The whole file is checked once, here; every bad line is named, up to 20.
 
-    Args:
-        path: the file, UTF-8, with a header.
-        text: the column with the text, or the two of a pair.
-        label: the column with the labels. Where all are integers they are
-            classes; where all are numbers, values (regression); else words,
-            which are numbered in alphabetical order.
-        id: the column with the ids, unique; the number of the row, from 0,
-            where it is `None`.
-        label_names: words that stand for the classes 0, 1, ..., in the file
-            or where the labels are integers.
-        quoting: `"csv"` where quotes enclose a cell, `"none"` where they are
-            part of the text, as in many TSV files.
-        delimiter: of the cells; a tab for `.tsv`, else a comma.
+class Row(dict):
+    """A row of a table: a dict of its values that knows where it stands.
 
-    Returns:
-        A source for `write_augmented`.
-
-    Raises:
-        ValueError: naming the file and the lines, where a column or a value
-            is missing, an id occurs twice, or bytes are not UTF-8.
-
-    Example:
-
-    ```python
-    from keras_mmel.text.files import from_csv
-
-    source = from_csv("pairs.tsv", text=["question", "answer"], label="good")
-    next(source.read(0, 1))  # Example('0', ('Why?', 'Because.'), 1)
-    ```
+    Attributes:
+        table: The table.
+        line: Number of its first line in the file, from 1.
     """
-    table = TableFile(path, quoting=quoting, delimiter=delimiter)
-    return TableSource(table, text, label, id, label_names, kind="csv")
 
+    def __init__(self, values, table: "Table", line: int):
+        super().__init__(values)
+        self.table, self.line = table, line
 
-def from_jsonl(
-    path: str | pathlib.Path,
-    text: str | Sequence[str],
-    label: str | None = None,
-    id: str | None = None,
-    *,
-    label_names: Sequence[str] | None = None,
-) -> "TableSource":
-    """Examples from a file with a JSON object a line; see `from_csv`.
+    def fail(self, problem: str) -> NoReturn:
+        """Raise `BadFile` for what is wrong in this row."""
+        self.table.fail(problem, self.line)
 
-    Args:
-        path: the file, UTF-8.
-        text: the key of the text, or the two of a pair.
-        label: the key of the labels, as in `from_csv`.
-        id: the key of the ids, words or integers.
-        label_names: as in `from_csv`.
+    def texts(self, columns: Iterable[str]) -> Texts:
+        """Read the texts in some columns."""
+        return tuple(self._text(self.get(name), name) for name in columns)
 
-    Returns:
-        A source for `write_augmented`.
-
-    Raises:
-        ValueError: as in `from_csv`.
-    """
-    table = JsonLinesFile(path)
-    return TableSource(table, text, label, id, label_names, kind="jsonl")
-
-
-class TableSource:
-    """A checked file of examples; keeps places, not texts, in memory."""
-
-    def __init__(self, table, text, label, id, label_names, *, kind):
-        self._table, self._kind = table, kind
-        self._text = (text,) if isinstance(text, str) else tuple(text)
-        self._label, self._id = label, id
-        if len(self._text) not in (1, 2):
-            raise ValueError(
-                f"`text` must name one or two columns. Received: text={text!r}"
+    def id(self, column: str) -> str:
+        """Read an id: a word or an integer."""
+        value = self.get(column)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str) or not value.strip():
+            self.fail(
+                f"{column!r} must be a word or an integer. Received: {value!r}"
             )
-        self.num_texts = len(self._text)
-        self._labels = Labels(label_names)
-        self._places, self._length = offsets(), 0
-        self._check_columns()
-        self._check_rows()
-        self.label_kind = self._labels.kind
-        self.label_names = (
-            self._labels.names if self.label_kind == "class" else None
-        )
-        with open(table.path, "rb") as file:
-            self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._text(value, column)
 
-    def __len__(self) -> int:
-        return self._length
+    def views(self, column: str, num_texts: int) -> list[Texts]:
+        """Read the views in a column: a JSON list of them, one, or none."""
+        cell = self.get(column)
+        if isinstance(cell, str) and cell.lstrip().startswith("["):
+            try:
+                cell = json.loads(cell)
+            except json.JSONDecodeError as error:
+                self.fail(f"{column!r} is no JSON list: {error}")
+        if cell is None or cell == "":
+            return []
+        views = cell if isinstance(cell, list) else [cell]
+        if num_texts == 2 and len(views) == 2 and isinstance(views[0], str):
+            views = [views]  # one pair
+        found = []
+        for view in views:
+            texts = view if isinstance(view, list) else [view]
+            if len(texts) != num_texts:
+                self.fail(
+                    f"{column!r} must hold views of {num_texts} texts. "
+                    f"Received: {view!r:.40}"
+                )
+            found.append(tuple(self._text(text, column) for text in texts))
+            self.check_view(found[-1])
+        return found
 
-    def read(self, start: int, stop: int) -> Iterator[Example]:
-        """The examples from number `start` up to `stop`, in order."""
-        for number, row in self._rows(start, stop):
-            label = None
-            if self._label is not None:
-                label = self._labels.read(row[self._label])
-            texts = read_texts(row, self._text)
-            yield Example(self._id_of(row, number), texts, label)
+    def check_view(self, texts: Texts) -> None:
+        """Raise `BadFile` where there is nothing in a view."""
+        if not any(text.strip() for text in texts):
+            self.fail("an empty view")
+
+    def _text(self, value, column):
+        if not isinstance(value, str):
+            self.fail(f"{column!r} is no text. Received: {value!r:.40}")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            self.fail(f"{column!r} holds half a character (a lone surrogate)")
+        return value
+
+
+class Table:
+    """A CSV, TSV or JSONL file in memory.
+
+    Args:
+        path: The file, UTF-8, with or without a byte-order mark.
+        kind: "csv" or "jsonl"; by the end of the name where it is `None`.
+        quoting: As in `from_csv`.
+        delimiter: As in `from_csv`.
+        columns: Names of the columns in place of those in the header.
+        has_header: Whether the first row is a header.
+
+    Attributes:
+        columns: Names of the columns; of JSONL, keys of the first object.
+        rows: The rows: strings, or whatever JSON holds.
+
+    Raises:
+        BadFile: If the file is no such table; the line is named.
+    """
+
+    def __init__(
+        self,
+        path: str | pathlib.Path,
+        kind: str | None = None,
+        *,
+        quoting: str = "csv",
+        delimiter: str | None = None,
+        columns: Sequence[str] = (),
+        has_header: bool = True,
+    ):
+        self.path = pathlib.Path(path)
+        self.columns, self.rows = tuple(columns), []
+        suffix = self.path.suffix.lower()
+        data = self.path.read_bytes()
+        self._facts = {
+            "file": self.path.name,
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+        text = self._decode(data)
+        if (kind or suffix) in ("jsonl", ".jsonl"):
+            self._read_json(text)
+        else:
+            self._facts["quoting"] = quoting
+            # The limit is of the whole process: never lower than it was.
+            csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+            reader = csv.reader(
+                io.StringIO(text, newline="\n"),
+                delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
+                quoting=csv.QUOTE_NONE if quoting == "none" else 0,
+                strict=True,
+            )
+            self._read_csv(reader, has_header)
+        if not self.rows:
+            self.fail("no rows")
+
+    def fail(self, problem: str, line: int | None = None) -> NoReturn:
+        """Raise `BadFile` for what is wrong in a line, or in the file."""
+        place = f", line {line}" if line else ""
+        raise BadFile(f"{self.path}{place}: {problem}")
+
+    def require(self, *columns: str | None) -> None:
+        """Raise `BadFile` unless the file has these columns."""
+        for name in columns:
+            if name is not None and name not in self.columns:
+                there = ", ".join(map(repr, self.columns))
+                self.fail(f"no column {name!r}; there are {there}", 1)
 
     def describe(self) -> dict:
-        """The name, hash and columns of the file."""
-        return {
-            "kind": self._kind,
-            "file": self._table.path.name,
-            "sha256": self._sha256,
-            "quoting": self._table.quoting,
-            "text": list(self._text),
-            "label": self._label,
-            "id": self._id,
-        }
+        """Tell the name and the hash of the file."""
+        return self._facts
 
-    def _check_columns(self):
-        columns = self._table.columns
-        for name in (*self._text, self._label, self._id):
-            if name is not None and name not in columns:
-                Problems(self._table.path).add(
-                    1,
-                    f"no column {name!r}; there are "
-                    f"{', '.join(map(repr, columns))}",
-                )
-
-    def _check_rows(self):
-        problems = Problems(self._table.path, _MOST_PROBLEMS)
-        lines, hashes = offsets(), IdHashes()
-        for record in self._table.records(problems):
-            try:
-                name = self._id_of(record.row, self._length)
-                read_texts(record.row, self._text)
-            except BadValue as error:
-                problems.add(record.line, str(error))
-                continue
-            self._check_label(record, problems)
-            hashes.add(name)
-            lines.append(record.line)
-            if self._length % _STRIDE == 0:
-                self._places.append(record.offset)
-            self._length += 1
-        problems.raise_any()
-        if not self._length:
-            Problems(self._table.path).add(None, "no rows")
-        rows = self._rows(0, self._length)
-        ids = (self._id_of(row, number) for number, row in rows)
-        repeated = hashes.repeated(ids)
-        if repeated:
-            name, first, second = repeated
-            Problems(self._table.path).add(
-                lines[second],
-                f"the id {name!r} for the second time; it is that of line "
-                f"{lines[first]}",
+    def _decode(self, data):
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = data[: error.start]
+            place = len(before) - before.rfind(b"\n") - 1
+            self.fail(
+                f"not UTF-8: byte {data[error.start]:#04x} at position "
+                f"{place} of the line",
+                before.count(b"\n") + 1,
             )
 
-    def _check_label(self, record, problems):
-        if self._label is None:
-            return
-        if self._label not in record.row:
-            problems.add(record.line, f"no {self._label!r}")
-            return
-        problem = self._labels.add(record.row[self._label], self._label)
-        if problem:
-            problems.add(record.line, problem)
+    def _read_csv(self, reader, has_header):
+        line = 1
+        try:
+            if has_header:
+                header = next(reader, [])
+                self.columns = self.columns or tuple(header)
+            if not self.columns:
+                self.fail("no header with the names of the columns", 1)
+            for name in self.columns:
+                if self.columns.count(name) > 1:
+                    self.fail(f"two columns are called {name!r}", 1)
+            line, expected = reader.line_num + 1, len(self.columns)
+            for cells in reader:
+                if cells and len(cells) != expected:
+                    self.fail(
+                        f"{len(cells)} columns where {expected} are expected "
+                        f"({', '.join(self.columns)})",
+                        line,
+                    )
+                if cells:  # no empty line
+                    values = zip(self.columns, cells, strict=True)
+                    self.rows.append(Row(values, self, line))
+                line = reader.line_num + 1
+        except csv.Error as error:
+            self.fail(
+                f"not a row of a table: {error} (it goes on to line "
+                f"{reader.line_num}); where quotes are part of the text use "
+                "quoting 'none'",
+                line,
+            )
 
-    def _rows(self, start, stop):
-        """Numbers and rows from `start` up to `stop`."""
-        start, stop = max(start, 0), min(stop, self._length)
-        if start < stop:
-            first = start - start % _STRIDE
-            rows = self._table.records_from(self._places[first // _STRIDE])
-            rows = enumerate(rows, start=first)
-            yield from itertools.islice(rows, start - first, stop - first)
-
-    def _id_of(self, row, number):
-        return str(number) if self._id is None else read_id(row, self._id)
+    def _read_json(self, text):
+        for line, one in enumerate(text.split("\n"), start=1):
+            if not one.strip():
+                continue
+            try:
+                values = json.loads(one)
+            except (json.JSONDecodeError, RecursionError) as error:
+                self.fail(f"not JSON: {error}", line)
+            if not isinstance(values, dict):
+                self.fail(
+                    f"a JSON object is expected. Received: {one:.40}", line
+                )
+            self.columns = self.columns or tuple(values)
+            self.rows.append(Row(values, self, line))

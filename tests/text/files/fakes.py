@@ -4,34 +4,22 @@ import pathlib
 import types
 
 from keras_mmel.text.augmentation.augmented import Augmented
-from keras_mmel.text.files import Example
+from keras_mmel.text.files import InMemory
+from keras_mmel.text.files import Record
+from keras_mmel.text.files import write_augmented
 
 
-class MadeSource:
-    """Examples made of their numbers, as many as asked for."""
-
-    label_names = None
-
-    def __init__(self, length=10, num_texts=1, label_kind="class"):
-        self.length, self.num_texts = length, num_texts
-        self.label_kind = label_kind
-
-    def __len__(self):
-        return self.length
-
-    def read(self, start, stop):
-        for number in range(start, min(stop, self.length)):
-            yield self.example(number)
-
-    def example(self, number):
+def make_source(length=10, num_texts=1, label_kind="class", names=None):
+    """Examples made of their numbers."""
+    records = []
+    for number in range(length):
         texts = (f"caf\u00e9 {number}", f"\U0001f389 or {number}?")
         labels = {"class": number % 3, "value": number / 7, None: None}
-        return Example(
-            f"id-{number}", texts[: self.num_texts], labels[self.label_kind]
+        records.append(
+            Record(f"id-{number}", texts[:num_texts], labels[label_kind])
         )
-
-    def describe(self):
-        return {"kind": "made", "length": self.length}
+    facts = {"kind": "made", "length": length}
+    return InMemory(records, label_kind, names, facts)
 
 
 class FakeTokenizer:
@@ -56,11 +44,10 @@ class FakeAugmenter:
     def get_config(self):
         return {"seed": self.seed, "kind": "fake"}
 
-    def augment_stream(self, examples, on_progress=None):
+    def augment_stream(self, examples, on_progress):
         for example_id, texts in examples:
             yield self.views(example_id, texts)
-            if on_progress is not None:
-                on_progress(1)
+            on_progress(1)
 
     def views(self, example_id, texts):
         number = int(example_id.removeprefix("id-"))
@@ -71,6 +58,16 @@ class FakeAugmenter:
             ids = (101, number, rank, 102)
             views.append(Augmented(text, ids, (2, 1), -0.5 * rank - number))
         return views
+
+
+def write(directory, source=None, augmenter=None, **options):
+    """Write ten made examples with their views into three files."""
+    return write_augmented(
+        directory,
+        source or make_source(),
+        augmenter or FakeAugmenter(),
+        **{"num_shards": 3, "progress": False} | options,
+    )
 
 
 def contents(directory):

@@ -68,9 +68,6 @@ def test_files_hold_what_the_augmenter_returns(
             view.texts if len(columns) == 2 else view.texts[0]
             for view in record.views
         ] == [sample.text for sample in samples]
-        assert [view.log_prob for view in record.views] == pytest.approx(
-            [sample.log_prob for sample in samples], rel=1e-6
-        )
 
 
 def test_files_do_not_depend_on_batches_and_parts(tmp_path, masked_lm, table):
@@ -91,17 +88,8 @@ def test_files_do_not_depend_on_batches_and_parts(tmp_path, masked_lm, table):
     write("parts", 5, shard=(1, 2))
     write("parts", 5, shard=(0, 2))
     assert contents(tmp_path / "parts") == contents(tmp_path / "one")
-    # Other slots round otherwise: log-probabilities may differ in a bit.
     write("slots", 16)
-    pairs = zip(
-        read_records(tmp_path / "one"),
-        read_records(tmp_path / "slots"),
-        strict=True,
-    )
-    for one, other in pairs:
-        for a, b in zip(one.views, other.views, strict=True):
-            assert a.token_ids == b.token_ids
-            assert a.log_prob == pytest.approx(b.log_prob, rel=1e-5)
+    assert contents(tmp_path / "slots") == contents(tmp_path / "one")
 
 
 def test_other_settings_are_refused(tmp_path, masked_lm, table):
@@ -146,7 +134,6 @@ def test_real_model_on_real_data(tmp_path, shared_dir):
         ids = [record.token_ids, *(view.token_ids for view in record.views)]
         assert [one.token_ids for one in encoded] == ids
         for view in record.views:
-            assert view.log_prob < 0
             changed = {
                 p
                 for p, (a, b) in enumerate(

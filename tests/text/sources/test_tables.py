@@ -1,6 +1,7 @@
-"""Long and wide forms, as users of nlpaug and TextAttack keep them."""
+"""Examples in CSV, TSV and JSONL files, against Python's csv and json."""
 
 import csv
+import io
 import json
 
 import pytest
@@ -9,281 +10,292 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from keras_mmel.text import sources
-from keras_mmel.text.sources.cells import parse_views
+from keras_mmel.text.files import Record
+from keras_mmel.text.files import View
+from keras_mmel.text.sources.tables import Table
+
+# Commas, quotes, line breaks, every Unicode line separator, empty texts.
+ODD = ['a, "b"', "two\nlines", "\u2028 \u0085 \x1c", "", "\U0001f389", " x "]
+
+# Any text that UTF-8 can hold.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-def write_csv(path, columns, rows):
+def write_csv(path, rows, **options):
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(rows)
-    return sources.open_table(path)
-
-
-def write_jsonl(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return sources.open_table(path)
-
-
-def facts(groups):
-    return [(g.example_id, g.texts, g.label, g.views) for g in groups.groups()]
-
-
-EXPECTED = [
-    ("7", ("a film",), 1, (("one film",), ("a movie",))),
-    ("x", ("bad, bad",), 0, ()),
-    ("9", ("fine",), 1, (("good",),)),
-]
-
-
-# Long form
-
-
-def test_rows_with_an_id_need_not_stand_together(tmp_path):
-    """A table of originals and a table of views, one after the other."""
-    originals = [(i, t[0], label) for i, t, label, _ in EXPECTED]
-    views = [(i, v[0], label) for i, _, label, vs in EXPECTED for v in vs]
-    table = write_csv(
-        tmp_path / "long.csv", ["id", "text", "label"], originals + views
-    )
-    groups = sources.LongForm(table, ("text",), "label", id="id")
-    assert facts(groups) == EXPECTED
-    assert len(groups) == 3
-    assert groups.group("x").texts == ("bad, bad",)
-    assert [g.example_id for g in groups.groups(1, 3)] == ["x", "9"]
-
-
-def test_rows_with_their_original_text(tmp_path):
-    rows = [
-        {"before": t[0], "after": v[0], "label": label}
-        for _, t, label, views in EXPECTED
-        for v in (*views, t)
-    ]
-    table = write_jsonl(tmp_path / "long.jsonl", rows)
-    groups = sources.LongForm(table, ("after",), "label", original=("before",))
-    assert facts(groups) == [
-        (str(i), *rest) for i, (_, *rest) in enumerate(EXPECTED)
-    ]
-    assert [g.dropped for g in groups.groups()] == [1, 1, 1]
-
-
-def test_pairs_in_long_form(tmp_path):
-    rows = [("1", "a", "b", "yes"), ("1", "a2", "b", "yes")]
-    rows += [("2", "c", "d", "no"), ("2", "c", "d2", "no")]
-    table = write_csv(tmp_path / "l.csv", ["n", "p", "q", "label"], rows)
-    groups = sources.LongForm(table, ("p", "q"), "label", id="n")
-    assert groups.label_names == ("no", "yes")
-    assert facts(groups) == [
-        ("1", ("a", "b"), 1, (("a2", "b"),)),
-        ("2", ("c", "d"), 0, (("c", "d2"),)),
-    ]
-
-
-def test_as_the_command_of_textattack_writes(tmp_path):
-    """No ids; each original before its views, the other columns copied."""
-    columns = ["label", "text"]
-    originals = [(1, "a film"), (1, "a movie"), (0, "bad")]
-    write_csv(tmp_path / "in.csv", columns, originals)
-    rows = [
-        (1, "a film"),
-        (1, "a movie"),  # a view that equals the next original
-        (1, "one film"),
-        (1, "a movie"),
-        (1, "the movie"),
-        (0, "bad"),
-    ]
-    table = write_csv(tmp_path / "out.csv", columns, rows)
-    groups = sources.AfterOriginals(
-        table, sources.open_table(tmp_path / "in.csv"), ("text",), "label"
-    )
-    assert facts(groups) == [
-        ("0", ("a film",), 1, (("a movie",), ("one film",))),
-        ("1", ("a movie",), 1, (("the movie",),)),
-        ("2", ("bad",), 0, ()),
-    ]
-
-
-# Wide form
-
-
-@pytest.mark.parametrize("as_text", [str, json.dumps])
-def test_a_list_of_views_in_a_cell(tmp_path, as_text):
-    rows = [
-        (i, t[0], label, as_text([v[0] for v in views]))
-        for i, t, label, views in EXPECTED
-    ]
-    table = write_csv(tmp_path / "w.csv", ["id", "t", "y", "views"], rows)
-    groups = sources.WideForm(table, ("t",), ("views",), "y", id="id")
-    assert facts(groups) == EXPECTED
-
-
-def test_a_column_for_each_view(tmp_path):
-    rows = [("a", "b", ""), ("c", "", ""), ("e", "f", "g")]
-    table = write_csv(tmp_path / "w.csv", ["text", "aug1", "aug2"], rows)
-    groups = sources.WideForm(table, ("text",), ("aug1", "aug2"))
-    assert facts(groups) == [
-        ("0", ("a",), None, (("b",),)),
-        ("1", ("c",), None, ()),
-        ("2", ("e",), None, (("f",), ("g",))),
-    ]
-
-
-def test_pairs_in_wide_form(tmp_path):
-    rows = [
-        {"p": "a", "q": "b", "v": [["a1", "b1"], ["a2", "b"]]},
-        {"p": "c", "q": "d", "v": [{"q": "d1", "p": "c"}]},
-        {"p": "e", "q": "f", "v": ["e1", "f1"]},
-        {"p": "g", "q": "h", "v": None},
-    ]
-    table = write_jsonl(tmp_path / "w.jsonl", rows)
-    groups = sources.WideForm(table, ("p", "q"), ("v",))
-    assert [g.views for g in groups.groups()] == [
-        (("a1", "b1"), ("a2", "b")),
-        (("c", "d1"),),
-        (("e1", "f1"),),
-        (),
-    ]
+        csv.writer(file, **options).writerows(rows)
+    return path
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
-def test_printed_lists_are_read_back(views):
-    assert parse_views(str(views)) == views
-    assert parse_views(json.dumps(views)) == views
-
-
-@pytest.mark.parametrize(
-    ("cell", "message"),
-    [
-        ("['a' 'b']", "a list without commas, as NumPy prints"),
-        ("['a'\n 'b']", "a list without commas"),
-        ("['a", "neither a JSON list nor a Python list"),
-        ("[a, b]", "neither a JSON list nor a Python list"),
-        (3, "a list of views is expected. Received: int"),
-    ],
+@given(
+    st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["utf-8", "utf-8-sig"]),
 )
-def test_lists_that_are_none(cell, message):
-    with pytest.raises(ValueError, match=message):
-        parse_views(cell)
+def test_tables_are_read_as_they_were_written(
+    tmp_path_factory, rows, end, encoding
+):
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=end, quoting=csv.QUOTE_ALL)
+    starts = []
+    for row in (["a", "b"], *rows):
+        # Lines are counted at line feeds, as editors do.
+        starts.append(text.getvalue().count("\n") + 1)
+        writer.writerow(row)
+    path.write_bytes(text.getvalue().encode(encoding))
+    table = Table(path)
+    assert [(row["a"], row["b"]) for row in table.rows] == rows
+    assert [row.line for row in table.rows] == starts[1:]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.dictionaries(TEXT, TEXT | st.none(), min_size=1), min_size=1)
+)
+def test_json_lines_are_read_as_they_were_written(tmp_path_factory, rows):
+    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    lines = (json.dumps(row, ensure_ascii=False) + "\n\n" for row in rows)
+    path.write_text("".join(lines), "utf-8")
+    table = Table(path)
+    assert table.rows == rows
+    assert [row.line for row in table.rows] == list(range(1, 2 * len(rows), 2))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_examples_of_a_file(tmp_path, kind):
+    rows = [(f"k{i}", ODD[i % 6], str(i), i % 2) for i in range(20)]
+    header = ("key", "one", "two", "label")
+    path, read = tmp_path / f"x.{kind}", getattr(sources, f"from_{kind}")
+    if kind == "csv":
+        write_csv(path, [header, *rows])
+    else:
+        lines = (dict(zip(header, row, strict=True)) for row in rows)
+        path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    source = read(path, ["one", "two"], "label", "key")
+    expected = [Record(key, (a, b), label) for key, a, b, label in rows]
+    assert (len(source), source.num_texts) == (20, 2)
+    assert list(source.read(3, 99)) == expected[3:]
+    assert source.records == expected
+
+
+def test_rows_are_numbered_where_there_are_no_ids(tmp_path):
+    path = write_csv(tmp_path / "x.tsv", [["t"], ["a"], ["b"]], delimiter="\t")
+    expected = [Record("0", ("a",)), Record("1", ("b",))]
+    assert sources.from_csv(path, "t").records == expected
+
+
+def test_quotes_may_be_text(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text('t\tlabel\n"so\t1\nsaid"\t0\n')
+    source = sources.from_csv(path, "t", "label", quoting="none")
+    assert [one.texts[0] for one in source.records] == ['"so', 'said"']
+
+
+def test_long_cells_are_read(tmp_path):
+    """Python's csv stops at 131,072 characters by itself."""
+    path = write_csv(tmp_path / "x.csv", [["t"], ["a" * 200_000]])
+    (record,) = sources.from_csv(path, "t").records
+    assert len(record.texts[0]) == 200_000
+
+
+def test_description_changes_with_the_file_alone(tmp_path):
+    one = write_csv(tmp_path / "x.csv", [["t"], ["a"]])
+    (tmp_path / "y").mkdir()
+    two = write_csv(tmp_path / "y" / "x.csv", [["t"], ["a"]])
+    before = sources.from_csv(one, "t").describe()
+    assert sources.from_csv(two, "t").describe() == before
+    assert str(tmp_path) not in json.dumps(before)
+    write_csv(two, [["t"], ["b"]])
+    assert sources.from_csv(two, "t").describe() != before
+
+
+# Views beside their original
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_list_of_views_in_a_column(tmp_path, kind):
+    rows = [("a film", 1, ["one film", "a movie"]), ("bad, bad", 0, [])]
+    path = tmp_path / f"w.{kind}"
+    if kind == "csv":
+        cells = [(text, y, json.dumps(views)) for text, y, views in rows]
+        write_csv(path, [("t", "y", "v"), *cells])
+    else:
+        lines = (dict(zip("tyv", row, strict=True)) for row in rows)
+        path.write_text("\n".join(map(json.dumps, lines)))
+    source = getattr(sources, f"from_{kind}")(path, "t", "y", views="v")
+    assert source.records == [
+        Record(str(i), (text,), y, views=tuple(View((view,)) for view in views))
+        for i, (text, y, views) in enumerate(rows)
+    ]
+
+
+def views_of(source):
+    return [[view.texts for view in one.views] for one in source.records]
+
+
+def test_a_column_for_each_view(tmp_path):
+    rows = [("t", "aug1", "aug2"), ("a", "b", ""), ("c", "", ""), "efg"]
+    path = write_csv(tmp_path / "w.csv", rows)
+    source = sources.from_csv(path, "t", views=["aug1", "aug2"])
+    assert views_of(source) == [[("b",)], [], [("f",), ("g",)]]
+
+
+def test_views_of_pairs(tmp_path):
+    cells = [[["a1", "b1"], ["a2", "b"]], ["e1", "f1"], [["a", "b"]] * 2, None]
+    path = tmp_path / "w.jsonl"
+    rows = [json.dumps({"p": "a", "q": "b", "v": cell}) for cell in cells]
+    path.write_text("\n".join(rows))
+    source = sources.from_jsonl(path, ["p", "q"], views="v")
+    first = [("a1", "b1"), ("a2", "b")]
+    assert views_of(source) == [first, [("e1", "f1")], [], []]
+    assert source.notes[0].startswith("2 views are left out, equal to their or")
 
 
 # Labels
 
 
 @pytest.mark.parametrize(
-    ("words", "labels"),
+    ("cells", "kind", "names", "labels"),
     [
-        (["1", "-1"], [1, -1]),
-        (["1", "2.5"], [1.0, 2.5]),
-        (["b", "a"], [1, 0]),
-        (["", ""], [None, None]),
+        (["1", "0", "2"], "class", None, [1, 0, 2]),
+        (["1.0", " 0.0", "1"], "class", None, [1, 0, 1]),
+        (["1", "0.5", "2"], "value", None, [1.0, 0.5, 2.0]),
+        (["-1.0", "1.0", "2"], "value", None, [-1.0, 1.0, 2.0]),
+        ([f"{i}.0" for i in range(21)], "value", None, list(range(21))),
+        (["pos ", "neg", " pos"], "class", ["neg", "pos"], [1, 0, 1]),
+        (["", " ", ""], None, None, [None] * 3),
     ],
 )
-def test_kinds_of_labels(tmp_path, words, labels):
-    rows = [(str(i), word) for i, word in enumerate(words)]
-    table = write_csv(tmp_path / "w.csv", ["text", "y"], rows)
-    read = [
-        g.label
-        for g in sources.LongForm(table, ("text",), "y", id="text").groups()
-    ]
-    assert read == labels
-    assert [type(x) for x in read] == [type(x) for x in labels]
+def test_kinds_of_labels(tmp_path, cells, kind, names, labels):
+    rows = [["t", "y"], *([f"text {i}", y] for i, y in enumerate(cells))]
+    path = write_csv(tmp_path / "x.csv", rows)
+    source = sources.from_csv(path, "t", "y")
+    assert source.label_kind == kind
+    assert source.label_names == (names and tuple(names))
+    found = [example.label for example in source.records]
+    assert found == labels
+    types = {"class": int, "value": float, None: type(None)}
+    assert {type(label) for label in found} == {types[kind]}
 
 
 @pytest.mark.parametrize(
     ("words", "names", "labels"),
     [
         (["no", "yes"], ["yes", "no"], [1, 0]),
-        (["1", "-1", "0"], ["yes", "no"], [1, -1, 0]),
+        (["1", "0.0"], ["yes", "no"], [1, 0]),
         (["2", "1"], ["1", "2"], [1, 0]),
     ],
 )
 def test_label_names_may_be_given(tmp_path, words, names, labels):
-    rows = [(str(i), word) for i, word in enumerate(words)]
-    table = write_csv(tmp_path / "w.csv", ["text", "y"], rows)
-    groups = sources.LongForm(
-        table, ("text",), "y", id="text", label_names=names
-    )
-    assert [g.label for g in groups.groups()] == labels
-
-
-# What is wrong is named
-
-
-LONG = dict(text=("t",), label="y", id="i")
+    rows = [["t", "y"], *([word, word] for word in words)]
+    path = write_csv(tmp_path / "x.csv", rows)
+    source = sources.from_csv(path, "t", "y", label_names=names)
+    assert source.label_names == tuple(names)
+    assert [example.label for example in source.records] == labels
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "message"),
+    ("labels", "names", "said"),
     [
-        ([("1", "a", 0), ("1", "b", 1)], LONG, "line 3: label '1', but '0'"),
-        ([("1", "a", 0), ("2", "b", "")], LONG, "line 3: 'y' is missing"),
-        ([("1", "a", 0), ("2", "b", "w")], LONG, "line 3: 'y' is a word"),
-        ([("1", "a", "nan")], LONG, "line 2: 'y' is no label"),
-        ([("", "a", 0)], LONG, "line 2: 'i' must be a word or an integer"),
-        ([("1", "a", 0), ("1", " ", 0)], LONG, "line 3: an empty view"),
-        ([("1", "a", 0)], LONG | {"text": ("z",)}, "line 1: no column 'z'"),
-        ([], LONG, "no rows"),
-        (
-            [("1", "a", 0)],
-            LONG | {"label_names": ["p", "n"], "label": "t"},
-            "'t' is none of the label names p, n",
-        ),
-        (
-            [("1", "a", 2)],
-            LONG | {"label_names": ["p", "n"]},
-            "'y' is none of the label names p, n. Received: '2'",
-        ),
-        (
-            [("1", "a", "x"), ("1", "b", "y")],
-            dict(text=("t",), id="i", original=("y",)),
-            "line 3: another original than in line 2",
-        ),
+        ([1, 0, 1], "ab", "2 classes: a 1, b 2"),
+        ([2, 0], None, "3 classes: 0 1, 1 0, 2 1"),
+        ([0.5, 5.0], None, "values from 0.5 to 5"),
+        ([None], None, "no labels"),
+        ([0], [f"c{i}" for i in range(12)], "12 classes: c0 1, c1 0, "),
     ],
 )
-def test_bad_lines_of_the_long_form(tmp_path, rows, options, message):
-    table = write_csv(tmp_path / "l.csv", ["i", "t", "y"], rows)
-    with pytest.raises(sources.BadFile, match=f"l.csv.*{message}"):
-        sources.LongForm(table, **options)
+def test_labels_are_described(tmp_path, labels, names, said):
+    rows = [{"t": "x", "y": label} for label in labels]
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    source = sources.from_jsonl(path, "t", "y")
+    source.label_names = names
+    assert sources.describe_labels(source).startswith(said)
+
+
+# What is wrong is named, with the line
+
+
+CSV = {"text": "t", "label": "y"}
+ID = {"text": "t", "id": "y"}
+NAMES = CSV | {"label_names": ["p", "n"]}
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("content", "options", "message"),
     [
-        ({"i": 1, "t": "b", "v": []}, "line 2: id '1' stands also in line 1"),
-        ({"i": 2, "t": 5, "v": []}, "line 2: 't' is no text. Received: 5"),
-        ({"i": 2, "v": []}, "line 2: no 't'"),
-        ({"i": 2, "t": "b", "v": [3]}, "line 2: 'v' is no text"),
-        ({"i": 2, "t": "b", "v": ["c", None]}, r"'v\[2\]' is no text"),
-        ({"i": 2, "t": "b", "v": ["c", ""]}, r"empty view: nothing in 'v\[2\]"),
-        ({"i": 2, "t": "b", "v": "['c' 'd']"}, "line 2: 'v': a list without"),
-        ({"i": True, "t": "b", "v": []}, "line 2: 'i' must be a word or"),
-        ({"i": 2, "t": "\ud800", "v": []}, "line 2: 't' holds half a char"),
+        (b"", CSV, "line 1: no header"),
+        (b"t,y\n", CSV, ": no rows"),
+        (b"t,t\na,1\n", CSV, "line 1: two columns are called 't'"),
+        (b"t,z\na,1\n", CSV, "line 1: no column 'y'; there are 't', 'z'"),
+        (b"z,y\na,1\n", CSV, "line 1: no column 't'"),
+        (b"t,z\na,1\n", ID, "line 1: no column 'y'"),
+        (b"t,y\na,1\na\xff,1\n", CSV, "line 3: not UTF-8: byte 0xff at posi"),
+        (b"t,y\na,1\nb\n", CSV, "line 3: 1 columns where 2 are expected"),
+        (b't,y\n"a"b,1\n', CSV, "line 2: not a row of a table"),
+        (b't,y\n\n"a\nb\n', CSV, "line 3: not a row of a table.*to line 4"),
+        (b"t,y\na,1\nb,x\n", CSV, "line 3: 'y' is a word where the rows befo"),
+        (b"t,y\na,1\nb,\n", CSV, "line 3: 'y' is missing where"),
+        (b"t,y\na,nan\n", CSV, "line 2: 'y' is no label"),
+        (b"t,y\na,0\nb,-1\n", CSV, "line 3: 'y' must be a class.*without lab"),
+        (b"t,y\na," + b"9" * 30, CSV, "line 2: 'y' is no label. Received: '9"),
+        (b"t,y\na,w\n", NAMES, "line 2: 'y' is none of the label names p, n."),
+        (b"t,y\na,2\n", NAMES, "line 2: 'y' is none of the label names"),
+        (b"t,y\na,q\n\nb,q\n", ID, "line 4: the id 'q' for the second"),
+        (b't,y\n"a\nb",q\nb,q\n', ID, "it is that of line 2"),
+        (b"t,y\na,\n", ID, "line 2: 'y' must be a word or an integer"),
+        (b"t,y\na,[\n", CSV | {"views": "y"}, "line 2: 'y' is no JSON list"),
+        (b"t,y\na, \n", CSV | {"views": "y"}, "line 2: an empty view"),
     ],
 )
-def test_bad_lines_of_the_wide_form(tmp_path, row, message):
-    good = {"i": 1, "t": "a", "v": ["b"]}
-    table = write_jsonl(tmp_path / "w.jsonl", [good, row])
-    with pytest.raises(sources.BadFile, match=message):
-        sources.WideForm(table, ("t",), ("v",), id="i")
+def test_bad_csv_is_named_with_its_line(tmp_path, content, options, message):
+    path = tmp_path / "x.csv"
+    path.write_bytes(content)
+    with pytest.raises(sources.BadFile, match=f"x.csv.*{message}"):
+        sources.from_csv(path, **options)
 
 
-def test_views_of_a_pair_must_be_pairs(tmp_path):
-    row = {"p": "a", "q": "b", "v": ["a1", "a2", "a3"]}
-    table = write_jsonl(tmp_path / "w.jsonl", [row])
-    with pytest.raises(sources.BadFile, match="a list of two texts"):
-        sources.WideForm(table, ("p", "q"), ("v",))
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (b"", {}, "no rows"),
+        (b'{"t": "a"}\n{"u": "b"}\n', {}, "line 2: 't' is no text"),
+        (b'{"t": "a"}\n{"t": 3}\n', {}, "line 2: 't' is no text. Received: 3"),
+        (b'{"t": "a"}\n["b"]\n', {}, "line 2: a JSON object is expected"),
+        (b'{"t": "a"}\n{"t": "b"\n', {}, "line 2: not JSON"),
+        (b'{"t": "a"}\n{"t": "\xe9"}\n', {}, "line 2: not UTF-8: byte 0xe9"),
+        (b'{"t": "a\\ud800"}\n', {}, "line 1: 't' holds half a character"),
+        (b'{"t": "a", "k": 1.5}\n', {"id": "k"}, "line 1: 'k' must be a word"),
+        (b'{"t": "a", "k": true}\n', {"id": "k"}, "line 1: 'k' must be a word"),
+        (b'{"t":"a","k":7}\n{"t":"b","k":"7"}', {"id": "k"}, "the id '7' for"),
+        (b'{"t":"a","y":1}\n{"t":"b"}', {"label": "y"}, "line 2: 'y' is miss"),
+        (b'{"t":"a","y":[]}', {"label": "y"}, "line 1: 'y' is no label"),
+        (b'{"t": "a", "v": [3]}', {"views": "v"}, "line 1: 'v' is no text"),
+        (b'{"t": "a", "v": 3}', {"views": "v"}, "line 1: 'v' is no text"),
+        (b'{"t": "a", "v": ["b", ""]}', {"views": "v"}, "1: an empty view"),
+        (
+            b'{"t": "a", "v": ["b", "c", "d"]}',
+            {"text": ["t", "t"], "views": "v"},
+            "line 1: 'v' must hold views of 2 texts. Received: 'b'",
+        ),
+    ],
+)
+def test_bad_jsonl_is_named_with_its_line(tmp_path, content, options, message):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(sources.BadFile, match=f"x.jsonl.*{message}"):
+        sources.from_jsonl(path, **{"text": "t"} | options)
 
 
-def test_left_out_originals_are_noticed(tmp_path):
-    write_csv(tmp_path / "in.csv", ["text"], [["a"]])
-    table = write_csv(tmp_path / "out.csv", ["text"], [["b"], ["c"]])
-    originals = sources.open_table(tmp_path / "in.csv")
-    with pytest.raises(sources.BadFile, match="were the originals left out"):
-        sources.AfterOriginals(table, originals, ("text",))
+@pytest.mark.parametrize("text", [[], ["t", "y", "t"]])
+def test_one_or_two_texts(tmp_path, text):
+    path = write_csv(tmp_path / "x.csv", [["t", "y"], ["a", "b"]])
+    with pytest.raises(ValueError, match="`text` must name one or two"):
+        sources.from_csv(path, text)
 
 
-def test_groups_need_something_to_tell_them_apart(tmp_path):
-    table = write_csv(tmp_path / "l.csv", ["text"], [["a"]])
-    with pytest.raises(ValueError, match="by `id`, by `original`, or by"):
-        sources.LongForm(table, ("text",))
+def test_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"x\.csv"):
+        sources.from_csv(tmp_path / "x.csv", "t")

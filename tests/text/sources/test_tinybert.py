@@ -4,9 +4,7 @@ import csv
 
 import pytest
 
-from examples.glue_tasks import TASKS
 from keras_mmel.text import sources
-from keras_mmel.text.sources import tinybert
 
 # The text columns of the script, and whether it keeps a header.
 COLUMNS = {
@@ -78,83 +76,49 @@ def augment_as_tinybert(folder, task, fixed=False):
     return path
 
 
+def views_of(source):
+    return [[view.texts for view in one.views] for one in source.records]
+
+
 @pytest.mark.parametrize("task", COLUMNS)
 def test_every_layout_is_read(task, tmp_path):
     rows = train_rows(task)
     write_plain(tmp_path / "train.tsv", rows)
     path = augment_as_tinybert(tmp_path, task)
     texts, has_header, _ = COLUMNS[task]
-    groups = list(sources.from_tinybert(path, task).groups())
-    assert len(groups) == 4
+    source = sources.from_tinybert(path, task)
+    assert len(source) == 4
     place, _ = LABELS[task]
-    answers = TASKS[task].answers
-    for row, group in zip(rows[has_header:], groups, strict=True):
+    for row, record in zip(rows[has_header:], source.records, strict=True):
         original = tuple(row[column] for column in texts)
-        assert group.texts == original
-        expected = [
+        assert record.texts == original
+        assert [view.texts for view in record.views] == [
             original[:side] + (sample,) + original[side + 1 :]
             for side, text in enumerate(original)
             for sample in candidates(text)[1:]
         ]
-        assert list(group.views) == expected
-        if answers:
-            assert answers[group.label] == row[place]
+        if source.label_names:
+            assert source.label_names[record.label] == row[place]
         else:
-            assert group.label == float(row[place])
-            assert isinstance(group.label, float) == (task == "stsb")
+            assert record.label == float(row[place])
+            assert isinstance(record.label, float) == (task == "stsb")
 
 
-def test_columns_are_those_of_the_tasks():
-    assert set(tinybert.LAYOUTS) == set(TASKS)
-    for task, layout in tinybert.LAYOUTS.items():
-        assert len(layout.text) == len(TASKS[task].columns)
-
-
-def test_fault_of_pairs_is_found_and_explained(tmp_path):
+def test_fault_of_pairs_is_mended_and_explained(tmp_path):
     write_plain(tmp_path / "train.tsv", train_rows("rte"))
     path = augment_as_tinybert(tmp_path, "rte")
-    groups = sources.from_tinybert(path, "rte")
-    (note,) = groups.notes()
+    mended = sources.from_tinybert(path, "rte")
+    *_, note = mended.notes
     assert "in 4 of 4 groups 12 samples of sentence 2" in note
     assert "overwrites sentence 1 in place" in note
     assert "put back" in note
+    path = augment_as_tinybert(tmp_path, "rte", fixed=True)
+    right = sources.from_tinybert(path, "rte")
+    assert not any("sentence 2" in note for note in right.notes)
+    assert views_of(right) == views_of(mended)
 
 
-def test_a_corrected_script_has_no_fault(tmp_path):
-    write_plain(tmp_path / "train.tsv", train_rows("rte"))
-    mended = list(
-        sources.from_tinybert(
-            augment_as_tinybert(tmp_path, "rte"), "rte"
-        ).groups()
-    )
-    right = sources.from_tinybert(
-        augment_as_tinybert(tmp_path, "rte", fixed=True), "rte"
-    )
-    assert right.notes() == []
-    views = [group.views for group in right.groups()]
-    assert views == [group.views for group in mended]
-
-
-def test_fault_can_be_kept_or_pairs_combined(tmp_path):
-    rows = [["index", "a", "b", "label"], ["7", "p", "q", "entailment"]]
-    write_plain(tmp_path / "train.tsv", rows)
-    path = augment_as_tinybert(tmp_path, "rte")
-
-    def views(pair_fault):
-        groups = sources.from_tinybert(path, "rte", pair_fault=pair_fault)
-        (group,) = groups.groups()
-        assert group.example_id == "7"
-        return list(group.views)
-
-    x, y, z = " \u00e9x", ' "y"', " z"
-    first = [(f"p{w}", "q") for w in (x, y, z)]
-    assert views("repair") == first + [("p", f"q{w}") for w in (x, y, z)]
-    assert views("keep") == first + [("p z", f"q{w}") for w in (x, y, z)]
-    assert views("combine") == [(f"p{w}", f"q{w}") for w in (x, y, z)]
-
-
-@pytest.mark.parametrize("pair_fault", ["repair", "keep", "combine"])
-def test_a_sentence_without_samples(tmp_path, pair_fault):
+def test_a_sentence_without_samples(tmp_path):
     rows = [
         ["index", "a", "b", "label"],
         ["0", "alone", "q", "entailment"],
@@ -162,59 +126,48 @@ def test_a_sentence_without_samples(tmp_path, pair_fault):
         ["2", "alone", "alone", "entailment"],
     ]
     write_plain(tmp_path / "train.tsv", rows)
-    groups = sources.from_tinybert(
-        augment_as_tinybert(tmp_path, "rte"), "rte", pair_fault=pair_fault
-    )
-    assert groups.notes() == []
-    first, second, third = groups.groups()
-    assert first.views == tuple(("alone", q) for q in candidates("q")[1:])
-    assert second.views == tuple((p, "alone") for p in candidates("p")[1:])
-    assert third.views == ()
+    path = augment_as_tinybert(tmp_path, "rte")
+    source = sources.from_tinybert(path, "rte")
+    assert not any("sentence 2" in note for note in source.notes)
+    assert views_of(source) == [
+        [("alone", q) for q in candidates("q")[1:]],
+        [(p, "alone") for p in candidates("p")[1:]],
+        [],
+    ]
 
 
 def test_equal_neighbours_stay_two_examples(tmp_path):
     rows = [["sentence", "label"], ["same", "1"], ["same", "1"], ["x", "1"]]
     write_plain(tmp_path / "train.tsv", rows)
     path = augment_as_tinybert(tmp_path, "sst2")
-    groups = sources.from_tinybert(path, "sst2")
-    read = [(g.example_id, g.texts, len(g.views)) for g in groups.groups()]
-    assert read == [
+    records = sources.from_tinybert(path, "sst2").records
+    assert [(r.example_id, r.texts, len(r.views)) for r in records] == [
         ("0", ("same",), 3),
         ("1", ("same",), 3),
         ("2", ("x",), 3),
     ]
 
 
+def write_sst2(path, texts, label="1"):
+    write_plain(path, [["sentence", "label"], *([t, label] for t in texts)])
+
+
 def test_a_view_that_equals_the_next_original(tmp_path):
-    write_plain(
-        tmp_path / "train.tsv",
-        [["sentence", "label"], ["p", "1"], ["p z", "1"], ["r", "1"]],
-    )
+    write_sst2(tmp_path / "train.tsv", ["p", "p z", "r"])
     path = tmp_path / "train_aug.tsv"
-    texts = ["p", "p x", "p z", "p y", "p z", "p z x", "r", "r x"]
-    write_plain(path, [["sentence", "label"], *([t, "1"] for t in texts)])
-    groups = list(sources.from_tinybert(path, "sst2").groups())
-    assert [g.views for g in groups] == [
-        (("p x",), ("p z",), ("p y",)),
-        (("p z x",),),
-        (("r x",),),
+    write_sst2(path, ["p", "p x", "p z", "p y", "p z", "p z x", "r", "r x"])
+    assert views_of(sources.from_tinybert(path, "sst2")) == [
+        [("p x",), ("p z",), ("p y",)],
+        [("p z x",)],
+        [("r x",)],
     ]
-
-
-def bad_line(path, task="rte", **options):
-    with pytest.raises(sources.BadFile) as raised:
-        sources.from_tinybert(path, task, **options)
-    return str(raised.value)
-
-
-HEADER = ["index", "sentence1", "sentence2", "label"]
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
         (["0", "a1", "b"], "line 3: 3 columns where 4 are expected"),
-        (["0", "a1", "b", "maybe"], "line 3: 'label' is none of the label"),
+        (["1", "a1", "b", "maybe"], "line 3: 'label' is none of the label"),
         (["0", "a1", "b", "not_entailment"], "but 'entailment' in line 2"),
         (["", "a1", "b", "entailment"], "line 3: no id"),
         (["0", " ", "", "entailment"], "line 3: an empty view"),
@@ -222,49 +175,38 @@ HEADER = ["index", "sentence1", "sentence2", "label"]
 )
 def test_bad_lines_are_named(tmp_path, row, message):
     path = tmp_path / "train_aug.tsv"
-    write_plain(path, [HEADER, ["0", "a", "b", "entailment"], row])
-    assert message in bad_line(path)
+    header = ["index", "sentence1", "sentence2", "label"]
+    write_plain(path, [header, ["0", "a", "b", "entailment"], row])
+    with pytest.raises(sources.BadFile, match=message):
+        sources.from_tinybert(path, "rte")
 
 
-def test_an_id_that_comes_again_is_refused(tmp_path):
-    path = tmp_path / "train_aug.tsv"
-    rows = [[i, "a", "b", "entailment"] for i in "010"]
-    write_plain(path, [HEADER, *rows])
-    assert "line 4: id '0' again, which began in line 2" in bad_line(path)
-
-
-def test_all_bad_lines_are_named_up_to_a_limit(tmp_path):
-    path = tmp_path / "train_aug.tsv"
-    write_plain(path, [HEADER, *([str(i), "a"] for i in range(30))])
-    message = bad_line(path)
-    assert message.count("columns where") == 20
-    assert message.endswith("there may be more")
-    assert bad_line(path, max_problems=1).count("columns where") == 1
+@pytest.mark.parametrize(
+    ("originals", "message"),
+    [
+        ("pq", "train.tsv, line 3: not in .*train_aug.tsv"),
+        ("y", "train_aug.tsv, line 2: the file must begin with the first row"),
+    ],
+)
+def test_files_must_be_of_the_same_examples(tmp_path, originals, message):
+    write_sst2(tmp_path / "train.tsv", originals)
+    write_sst2(tmp_path / "train_aug.tsv", "pxy")
+    with pytest.raises(sources.BadFile, match=message):
+        sources.from_tinybert(tmp_path / "train_aug.tsv", "sst2")
 
 
 def test_tasks_without_ids_need_their_originals(tmp_path):
-    path = tmp_path / "train_aug.tsv"
-    write_plain(path, [["sentence", "label"], ["p", "1"], ["p x", "1"]])
+    write_sst2(tmp_path / "train_aug.tsv", "px")
     with pytest.raises(FileNotFoundError, match="sst2 has no ids") as raised:
-        sources.from_tinybert(path, "sst2")
+        sources.from_tinybert(tmp_path / "train_aug.tsv", "sst2")
     assert raised.value.filename.endswith("train.tsv")
-    originals = tmp_path / "other.tsv"
-    write_plain(originals, [["sentence", "label"], ["q", "1"]])
-    assert "line 2: the file must begin with" in bad_line(
-        path, "sst2", originals=originals
+    write_sst2(tmp_path / "other.tsv", "p")
+    source = sources.from_tinybert(
+        tmp_path / "train_aug.tsv", "sst2", originals=tmp_path / "other.tsv"
     )
-    write_plain(originals, [["sentence", "label"], ["p", "1"], ["q", "1"]])
-    assert "ends before line 3 of" in bad_line(
-        path, "sst2", originals=originals
-    )
-    write_plain(path, [["sentence", "label"], ["p", "1"], ["p x", "0"]])
-    assert "line 3: belongs neither" in bad_line(
-        path, "sst2", originals=originals
-    )
+    assert views_of(source) == [[("x",)]]
 
 
-def test_wrong_words_are_refused(tmp_path):
+def test_unknown_task_is_refused(tmp_path):
     with pytest.raises(ValueError, match="`task` must be one of cola"):
         sources.from_tinybert(tmp_path / "x", "wnli")
-    with pytest.raises(ValueError, match="`pair_fault` must be one of"):
-        sources.from_tinybert(tmp_path / "x", "rte", pair_fault="mend")

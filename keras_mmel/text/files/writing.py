@@ -1,0 +1,283 @@
+"""Write examples with their views into files, and go on where it stopped."""
+
+import contextlib
+import dataclasses
+import itertools
+import pathlib
+from collections.abc import Callable
+from collections.abc import Iterator
+
+from keras_mmel import extras
+from keras_mmel.text.files import shards
+from keras_mmel.text.files.directory import DATASET_INFO
+from keras_mmel.text.files.directory import Manifest
+from keras_mmel.text.files.directory import begin
+from keras_mmel.text.files.directory import finish
+from keras_mmel.text.files.format import encode
+from keras_mmel.text.files.records import Record
+from keras_mmel.text.files.records import Source
+from keras_mmel.text.files.records import View
+
+EXAMPLES_A_SHARD = 512
+"""The most examples in a shard, where nobody says how many shards to make.
+
+What a killed run has to do again is one shard at the most.
+"""
+
+# Originals are tokenized in blocks: the library does it on all cores.
+_BLOCK = 128
+
+Tick = Callable[[int], None]
+Progress = bool | Callable[[int, int], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What a run did.
+
+    Attributes:
+        num_written: Shards that this run made.
+        num_shards: Shards of the whole directory.
+        missing: Names of the shards that other processes have yet to make;
+            empty where the directory is complete.
+    """
+
+    num_written: int
+    num_shards: int
+    missing: tuple[str, ...]
+
+
+def write_augmented(
+    directory: str | pathlib.Path,
+    source: Source,
+    augmenter=None,
+    *,
+    num_shards: int | None = None,
+    shard: tuple[int, int] | None = None,
+    split: str = "train",
+    progress: Progress = True,
+) -> Written:
+    """Augment a data set into a directory that TFDS reads by itself.
+
+    A run that was stopped at any moment goes on when the same call is made
+    again, and ends with the same files, byte for byte. Several processes or
+    machines can share the work: each takes its `shard`, in one directory, or
+    in directories whose shards are copied into one; the same call then
+    finishes it.
+
+    Args:
+        directory: Of the files; new, empty, or of an earlier such run.
+        source: The examples, such as `from_csv` gives.
+        augmenter: A `MaskedLMAugmenter`, or anything with its `tokenizer`,
+            `max_length`, `get_config` and `augment_stream`. `None` writes the
+            views that the records of `source` have, such as those of
+            `sources.from_long`; token ids are then made when the files are
+            read.
+        num_shards: Number of files; one for each 512 examples where it is
+            `None`.
+        shard: `(i, n)` to write the i-th of n parts only, counted from 0.
+        split: Name of the split, as TFDS will call it.
+        progress: `True` for a bar with sentences a second and the time left,
+            `False` for silence, or a function that is called with the number
+            of examples that are done and of all.
+
+    Returns:
+        A `Written`: how many shards were made, and which are still missing.
+
+    Raises:
+        ValueError: If the directory has shards of a run with other settings,
+            which are named, or a setting is out of its range.
+        OSError: If the disk is full; no half file is left.
+
+    Example:
+
+    ```python
+    from keras_mmel.text import MaskedLMAugmenter
+    from keras_mmel.text import load_masked_lm
+    from keras_mmel.text import write_augmented
+    from keras_mmel.text.files import from_csv
+
+    source = from_csv("reviews.csv", text=["review"], label="stars")
+    augmenter = MaskedLMAugmenter(load_masked_lm("hf://bert-base-uncased"))
+    write_augmented("reviews_augmented", source, augmenter)
+    ```
+    """
+
+    def augment(records, tick):
+        ahead, behind = itertools.tee(records)
+        stream = ((one.example_id, one.texts) for one in ahead)
+        samples = augmenter.augment_stream(stream, on_progress=tick)
+        pairs = zip(behind, samples, strict=True)
+        while block := list(itertools.islice(pairs, _BLOCK)):
+            texts = [as_text(record.texts) for record, _ in block]
+            encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
+            for (record, views), own in zip(block, encoded, strict=True):
+                yield dataclasses.replace(
+                    record,
+                    token_ids=tuple(own.token_ids),
+                    views=tuple(map(_view, views)),
+                )
+
+    def keep(records, tick):
+        for record in records:
+            yield record
+            tick(1)
+
+    # Whoever reads the files looks there for the tokenizer of the ids.
+    made_by = {"name": "imported", "tokenizer": None}
+    if augmenter is not None:
+        made_by = augmenter.get_config()
+    return write_records(
+        directory,
+        source,
+        keep if augmenter is None else augment,
+        made={"source": source.describe(), "augmenter": made_by},
+        num_shards=num_shards,
+        shard=shard,
+        split=split,
+        progress=progress,
+    )
+
+
+def write_records(
+    directory: str | pathlib.Path,
+    source: Source,
+    function: Callable[[Iterator[Record], Tick], Iterator[Record]],
+    *,
+    made: dict,
+    num_shards: int | None = None,
+    shard: tuple[int, int] | None = None,
+    split: str = "train",
+    progress: Progress = True,
+) -> Written:
+    """Write what a function makes of a source's examples into files.
+
+    A shard appears whole or not at all; those that are there are not made
+    again, as in `write_augmented`. To change a directory record by record,
+    read it as `AugmentedFiles` and write into another one.
+
+    Args:
+        directory: Of the files; new, empty, or of an earlier such run.
+        source: The examples.
+        function: Called once for each shard with an iterator over its
+            examples and a function to call with a number of examples as they
+            get done; returns an iterator over as many records, with the same
+            ids in the same order.
+        made: Plain values that tell how the records are made. Nothing is
+            written beside shards of which they are others.
+        num_shards: As in `write_augmented`.
+        shard: As in `write_augmented`.
+        split: As in `write_augmented`.
+        progress: As in `write_augmented`.
+
+    Returns:
+        A `Written`: how many shards were made, and which are still missing.
+
+    Raises:
+        ValueError: If the directory has shards of a run with other settings,
+            which are named, a setting is out of its range, or a record does
+            not fit.
+        OSError: If the disk is full; no half file is left.
+    """
+    directory = pathlib.Path(directory)
+    if num_shards is None:
+        num_shards = -(-len(source) // EXAMPLES_A_SHARD)
+    manifest = Manifest(
+        split,
+        len(source),
+        num_shards,
+        source.num_texts,
+        source.label_kind,
+        source.label_names,
+        made,
+    )
+    mine = list(manifest.shards().items())[_part(shard, num_shards)]
+    begin(directory, manifest)
+    missing = manifest.missing(directory)
+    todo = [pair for pair in mine if pair[0] in set(missing)]
+    total = sum(len(numbers) for _, numbers in mine)
+    done = total - sum(len(numbers) for _, numbers in todo)
+    num_classes = source.label_names and len(source.label_names)
+
+    def serialized(numbers, tick):
+        for record in _changed(source, function, numbers, tick):
+            yield encode(record, source.label_kind, num_classes)
+        # Before the shard appears: another run may have begun here meanwhile.
+        begin(directory, manifest)
+
+    if todo:
+        # It says that the directory is whole.
+        (directory / DATASET_INFO).unlink(missing_ok=True)
+        with _watch(progress, done, total, source.num_texts) as tick:
+            for name, numbers in todo:
+                shards.write_shard(directory / name, serialized(numbers, tick))
+        missing = manifest.missing(directory)
+    if not missing:
+        finish(directory, manifest)
+    return Written(len(todo), num_shards, missing)
+
+
+def as_text(texts: tuple[str, ...]) -> str | tuple[str, str]:
+    """Give the texts of a record as tokenizers take them."""
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _view(sample):
+    texts = (sample.text,) if isinstance(sample.text, str) else sample.text
+    return View(tuple(texts), sample.token_ids, sample.positions)
+
+
+def _changed(source, function, numbers, tick):
+    """Give the records of one shard, one for each example with its id."""
+    given, kept = itertools.tee(source.read(numbers.start, numbers.stop))
+    rows = itertools.zip_longest(numbers, kept, function(given, tick))
+    for number, example, record in rows:
+        ids = [getattr(one, "example_id", None) for one in (example, record)]
+        if number is None or ids[0] is None or ids[0] != ids[1]:
+            raise ValueError(
+                "There must be a record for each example, with its id. "
+                f"Received: {ids[1]!r} for {ids[0]!r}, number {number} of "
+                f"{numbers.start} to {numbers.stop - 1}"
+            )
+        yield record
+
+
+def _part(shard, num_shards):
+    """Give the shards of a part, as a slice."""
+    if shard is None:
+        return slice(None)
+    try:
+        index, parts = shard
+        fits = 0 <= index < parts <= num_shards
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            "`shard` must be (i, n) with 0 <= i < n <= the number of shards, "
+            f"{num_shards}. Received: shard={shard!r}"
+        )
+    return slice(num_shards * index // parts, num_shards * (index + 1) // parts)
+
+
+@contextlib.contextmanager
+def _watch(progress, done, total, num_texts):
+    """Show how far a run is; give a function to tell of examples done."""
+    if callable(progress):
+
+        def tick(count):
+            nonlocal done
+            done += count
+            progress(done, total)
+
+        yield tick
+        return
+    tqdm = extras.need("tqdm", "text")
+    with tqdm.tqdm(
+        total=total * num_texts,
+        initial=done * num_texts,
+        unit=" sentences",
+        smoothing=0.05,
+        dynamic_ncols=True,
+        disable=not progress,
+    ) as bar:
+        yield lambda count: bar.update(count * num_texts)

@@ -1,0 +1,117 @@
+"""Augmented text of other tools in long form: a row a view."""
+
+import pathlib
+from collections.abc import Callable
+from collections.abc import Sequence
+
+from keras_mmel.text.files.records import InMemory
+from keras_mmel.text.sources.plain import as_columns
+from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources.tables import Row
+from keras_mmel.text.sources.tables import Table
+from keras_mmel.text.sources.tables import Texts
+
+
+def from_long(
+    path: str | pathlib.Path,
+    text: str | Sequence[str],
+    label: str | None = None,
+    *,
+    id: str | None = None,
+    original: str | Sequence[str] | None = None,
+    label_names: Sequence[str] | None = None,
+    quoting: str = "csv",
+) -> InMemory:
+    """Read groups from a file with a view in each row.
+
+    The rows of a group share an id (`id`), or their original text
+    (`original`), or both; they need not stand together. Without `original`
+    the first row of an id is the original, as a table of originals followed by
+    a table of views has it.
+
+    Args:
+        path: A .csv, .tsv or .jsonl file.
+        text: The column of a view, or both columns of a pair.
+        label: The column of the labels, if there is one.
+        id: The column of the ids.
+        original: The columns of the original text.
+        label_names: As in `from_csv`.
+        quoting: As in `from_csv`.
+
+    Returns:
+        A source whose records have views.
+
+    Raises:
+        BadFile: If a line is wrong; it is named.
+
+    Example:
+
+    ```python
+    from keras_mmel import text
+    from keras_mmel.text import sources
+
+    source = sources.from_long("views.csv", "text", "label", id="id")
+    text.write_augmented("imported", source)
+    ```
+    """
+    if id is None and original is None:
+        raise ValueError(
+            "Rows of a group must be told apart by `id` or by `original`. "
+            "Received: none of them"
+        )
+    table, columns = Table(path, quoting=quoting), as_columns("text", text)
+    before = None if original is None else as_columns("original", original)
+    table.require(label, id, *columns, *(before or ()))
+
+    def key_of(row):
+        return row.texts(before) if id is None else row.id(id)
+
+    groups = group_rows(table, columns, label, key_of, before)
+    if id is None:
+        groups = [(str(n), *rest) for n, (_, *rest) in enumerate(groups)]
+    facts = {"text": list(columns), "id": id, "original": list(before or ())}
+    return as_source(groups, label, label_names, facts)
+
+
+def group_rows(
+    table: Table,
+    text: tuple[str, ...],
+    label: str | None,
+    key_of: Callable[[Row], object],
+    original: tuple[str, ...] | None = None,
+) -> list[tuple[object, Row, Texts, list[Texts]]]:
+    """Gather the rows that belong to one example.
+
+    Args:
+        table: The table.
+        text: The columns of the view.
+        label: The column of the labels, or `None`; all rows of an example have
+            the same one.
+        key_of: Gives what the rows of one example share.
+        original: The columns of the original; without them the first row is
+            the original.
+
+    Returns:
+        For each example the key, the first row, the original and the views.
+
+    Raises:
+        BadFile: If rows of one example contradict each other.
+    """
+    groups = {}
+    for row in table.rows:
+        key, texts = key_of(row), row.texts(text)
+        own = row.texts(original) if original else texts
+        is_new = key not in groups
+        _, first, before, views = groups.setdefault(key, (key, row, own, []))
+        where = f"in line {first.line}, of the same example"
+        if row.get(label) != first.get(label):
+            row.fail(
+                f"label {row.get(label)!r}, but {first.get(label)!r} {where}"
+            )
+        if original and own != before:
+            row.fail(f"another original than {where}")
+        if original or not is_new:
+            if texts != before:
+                row.check_view(texts)
+            views.append(texts)
+    return list(groups.values())

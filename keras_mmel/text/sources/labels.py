@@ -1,0 +1,128 @@
+"""Labels as tables have them: what kind they are, and what they stand for."""
+
+import collections
+import re
+from collections.abc import Sequence
+
+from keras_mmel.text.files.records import Source
+from keras_mmel.text.sources.tables import Row
+
+Labels = list[int] | list[float] | list[None]
+
+# Where there are more, numbers written as 1.0 are values, and words no labels.
+_MOST_FLOAT_CLASSES = 20
+_MOST_WORDS = 1000
+
+# Beyond, not every whole number is a real number of 64 bits.
+_LARGEST = 2**53
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_KINDS = {type(None): "missing", str: "a word"}
+
+
+def read_labels(
+    rows: Sequence[Row], column: str | None, names: Sequence[str] | None = None
+) -> tuple[str | None, Sequence[str] | None, Labels]:
+    """Find out what kind all labels are, and read them.
+
+    Args:
+        rows: A row of each example.
+        column: The column of the labels, or `None` where there is none.
+        names: What the labels 0, 1, ... are called in the file. Without them
+            all labels must be whole numbers, or numbers, or words.
+
+    Returns:
+        The kind ("class", "value" or `None`), the names of the classes where
+        they have any, and the labels.
+
+    Raises:
+        BadFile: If a label is of another kind than those before, or no class.
+    """
+    if column is None:
+        return None, None, [None] * len(rows)
+    values = [_read(row, column, names) for row in rows]
+    kinds = [_KINDS.get(type(value), "a number") for value in values]
+    for row, kind in zip(rows, kinds, strict=True):
+        if kind != kinds[0]:
+            row.fail(
+                f"{column!r} is {kind} where the rows before have "
+                f"{kinds[0]}. Received: {row.get(column)!r:.40}"
+            )
+    if kinds[0] == "missing":
+        return None, None, values
+    if kinds[0] == "a word":
+        names = sorted(set(values))
+        if len(names) > _MOST_WORDS:
+            rows[0].fail(f"{column!r} holds too many words to be classes")
+        numbers = {name: number for number, name in enumerate(names)}
+        return "class", names, [numbers[value] for value in values]
+    if not _are_classes(values):
+        return "value", None, list(map(float, values))
+    for row, value in zip(rows, values, strict=True):
+        if value < 0:
+            row.fail(
+                f"{column!r} must be a class, counted from 0. Received: "
+                f"{value}; if it stands for a hidden label, read the file "
+                "without labels"
+            )
+    return "class", names, list(map(int, values))
+
+
+def describe_labels(source: Source) -> str:
+    """Tell what the labels of a source are, for a user to see.
+
+    Args:
+        source: The source; its labels are read.
+
+    Returns:
+        Such as "2 classes: bad 88, good 112" or "values from 0 to 5".
+    """
+    if source.label_kind is None:
+        return "no labels"
+    labels = [record.label for record in source.read(0, len(source))]
+    if source.label_kind == "value":
+        return f"values from {min(labels):g} to {max(labels):g}"
+    counts = collections.Counter(labels)
+    names = source.label_names or range(max(labels) + 1)
+    shown = [f"{name} {counts[i]}" for i, name in enumerate(names)][:10]
+    more = ", ..." if len(names) > len(shown) else ""
+    return f"{len(names)} classes: {', '.join(shown)}{more}"
+
+
+def _read(row, column, names):
+    """Read a label: `None`, a whole number, a number, or a word."""
+    value = row.get(column)
+    if isinstance(value, str):
+        value = value.strip()
+    if value is None or value == "":
+        return None
+    if names and value in names:
+        return names.index(value)  # also where the names are numbers
+    if isinstance(value, str):
+        try:
+            value = int(value) if _INTEGER.fullmatch(value) else float(value)
+        except ValueError:
+            pass
+    if isinstance(value, bool):
+        value = int(value)
+    if names:
+        if not isinstance(value, int | float) or value not in range(len(names)):
+            row.fail(
+                f"{column!r} is none of the label names {', '.join(names)}. "
+                f"Received: {row.get(column)!r:.40}"
+            )
+        return int(value)
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, int | float) or not -_LARGEST < value < _LARGEST:
+        row.fail(f"{column!r} is no label. Received: {row.get(column)!r:.40}")
+    return value
+
+
+def _are_classes(values):
+    """Whether numbers are classes: written so, or few, whole, not negative."""
+    different = set(values)
+    return all(isinstance(value, int) for value in values) or (
+        len(different) <= _MOST_FLOAT_CLASSES
+        and all(value >= 0 and value == int(value) for value in different)
+    )

@@ -1,0 +1,166 @@
+"""Examples in CSV, TSV and JSONL files, one a row, with views or without."""
+
+import pathlib
+from collections.abc import Sequence
+
+from keras_mmel.text.files.records import InMemory
+from keras_mmel.text.files.records import Record
+from keras_mmel.text.files.records import View
+from keras_mmel.text.sources.labels import read_labels
+from keras_mmel.text.sources.tables import Row
+from keras_mmel.text.sources.tables import Table
+from keras_mmel.text.sources.tables import Texts
+
+
+def from_csv(
+    path: str | pathlib.Path,
+    text: str | Sequence[str],
+    label: str | None = None,
+    id: str | None = None,
+    *,
+    views: str | Sequence[str] = (),
+    label_names: Sequence[str] | None = None,
+    quoting: str = "csv",
+    delimiter: str | None = None,
+) -> InMemory:
+    """Read examples from a CSV or TSV file, an example in each row.
+
+    The whole file is read and checked at once.
+
+    Args:
+        path: The file, UTF-8, with a header.
+        text: The column with the text, or the two of a pair.
+        label: The column with the labels. Where all are whole numbers they
+            are classes, counted from 0 (written as `1.0`, if there are at most
+            20 of them); where all are numbers, values (regression); else
+            words, which are numbered in alphabetical order.
+        id: The column with the ids, unique; the number of the row, from 0,
+            where it is `None`.
+        views: Augmented text of another tool, if there is any: one column
+            with a JSON list of views, or several columns, each with one view
+            or nothing. A view of a pair is a list of two texts.
+        label_names: Words that stand for the classes 0, 1, ..., in the file
+            or where the labels are whole numbers.
+        quoting: `"csv"` where quotes enclose a cell, `"none"` where they are
+            part of the text, as in many TSV files.
+        delimiter: Between the cells; a tab for `.tsv`, else a comma.
+
+    Returns:
+        A source for `write_augmented`.
+
+    Raises:
+        ValueError: If a column or a value is missing or of another kind, an
+            id occurs twice, or bytes are not UTF-8; the file and the line
+            are named.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.files import from_csv
+
+    source = from_csv("pairs.tsv", text=["question", "answer"], label="good")
+    next(source.read(0, 1))  # Record('0', ('Why?', 'Because.'), 1, ...)
+    ```
+    """
+    table = Table(path, "csv", quoting=quoting, delimiter=delimiter)
+    return _one_a_row(table, text, label, id, label_names, views)
+
+
+def from_jsonl(
+    path: str | pathlib.Path,
+    text: str | Sequence[str],
+    label: str | None = None,
+    id: str | None = None,
+    *,
+    views: str | Sequence[str] = (),
+    label_names: Sequence[str] | None = None,
+) -> InMemory:
+    """Read examples from a file with a JSON object a line; see `from_csv`.
+
+    Args:
+        path: The file, UTF-8.
+        text: The key of the text, or the two of a pair.
+        label: The key of the labels, as in `from_csv`.
+        id: The key of the ids, words or integers.
+        views: The key of the views, as in `from_csv`.
+        label_names: As in `from_csv`.
+
+    Returns:
+        A source for `write_augmented`.
+
+    Raises:
+        ValueError: As in `from_csv`.
+    """
+    table = Table(path, "jsonl")
+    return _one_a_row(table, text, label, id, label_names, views)
+
+
+def as_source(
+    groups: Sequence[tuple[str, Row, Texts, Sequence[Texts]]],
+    label: str | None,
+    label_names: Sequence[str] | None,
+    facts: dict,
+    notes: Sequence[str] = (),
+) -> InMemory:
+    """Make a source of what was found in a table.
+
+    Args:
+        groups: Id, first row, original and views of each example. Views that
+            are equal to their original or to another one are left out.
+        label: The column of the labels, or `None`.
+        label_names: As in `from_csv`.
+        facts: How the table was read.
+        notes: As of `InMemory`.
+
+    Returns:
+        The source.
+
+    Raises:
+        BadFile: If the labels are wrong; the line is named.
+    """
+    rows = [row for _, row, _, _ in groups]
+    kind, names, labels = read_labels(rows, label, label_names)
+    records, dropped = [], 0
+    for (name, _, texts, views), one in zip(groups, labels, strict=True):
+        kept = dict.fromkeys(views)
+        kept.pop(texts, None)
+        dropped += len(views) - len(kept)
+        records.append(Record(name, texts, one, (), tuple(map(View, kept))))
+    if dropped:
+        notes = (
+            f"{dropped} views are left out, equal to their original or to "
+            "another one",
+            *notes,
+        )
+    facts = rows[0].table.describe() | facts | {"label": label}
+    return InMemory(records, kind, names, facts, notes)
+
+
+def as_columns(name: str, columns: str | Sequence[str]) -> tuple[str, ...]:
+    """Give one or two columns as a tuple; raise `ValueError` for more."""
+    found = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(found) not in (1, 2):
+        raise ValueError(
+            f"`{name}` must name one or two columns. "
+            f"Received: {name}={columns!r}"
+        )
+    return found
+
+
+def _one_a_row(table, text, label, id, label_names, views):
+    columns = as_columns("text", text)
+    views = (views,) if isinstance(views, str) else tuple(views)
+    table.require(*columns, label, id, *views)
+    groups, lines = [], {}
+    for number, row in enumerate(table.rows):
+        name = str(number) if id is None else row.id(id)
+        if name in lines:
+            row.fail(
+                f"the id {name!r} for the second time; it is that of line "
+                f"{lines[name]}"
+            )
+        lines[name] = row.line
+        found = [v for one in views for v in row.views(one, len(columns))]
+        groups.append((name, row, row.texts(columns), found))
+    facts = {"text": list(columns), "id": id, "views": list(views)}
+    return as_source(groups, label, label_names, facts)

@@ -1,0 +1,321 @@
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import sys
+import threading
+
+import pytest
+
+from keras_mmel.text import files
+from keras_mmel.text.files import InMemory
+from keras_mmel.text.files import Record
+from keras_mmel.text.files import read_manifest
+from keras_mmel.text.files import read_records
+from keras_mmel.text.files import shards
+from keras_mmel.text.files import write_records
+from tests.text.files.fakes import FakeAugmenter
+from tests.text.files.fakes import contents
+from tests.text.files.fakes import make_source
+from tests.text.files.fakes import write
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What `write` makes where nothing happens."""
+    folder = tmp_path_factory.mktemp("whole") / "x" / "y"
+    written = write(folder)
+    assert (written.num_written, written.missing) == (3, ())
+    return folder
+
+
+def name(index, split="train"):
+    return f"augmented-{split}.tfrecord-{index:05d}-of-00003"
+
+
+@pytest.mark.parametrize("num_texts", [1, 2])
+@pytest.mark.parametrize("label_kind", ["class", None])
+def test_what_is_read_is_what_was_made(tmp_path, num_texts, label_kind):
+    source = make_source(10, num_texts, label_kind)
+    write(tmp_path, source)
+    found = list(read_records(tmp_path))
+    assert len(found) == 10
+    for example, record in zip(source.records, found, strict=True):
+        assert record.example_id == example.example_id
+        assert (record.texts, record.label) == (example.texts, example.label)
+        assert record.token_ids == tuple(map(ord, "".join(example.texts)))
+        views = FakeAugmenter().views(example.example_id, example.texts)
+        assert [
+            (v.texts[0] if num_texts == 1 else v.texts, v.token_ids)
+            for v in record.views
+        ] == [(v.text, v.token_ids) for v in views]
+        assert all(view.positions == (2, 1) for view in record.views)
+
+
+def test_views_of_a_source_are_kept(tmp_path):
+    source = InMemory(
+        [
+            Record("a", ("x",), views=(files.View(("y",)),)),
+            Record("b", ("z",)),
+        ],
+        description={"file": "views.csv"},
+    )
+    told = []
+    files.write_augmented(
+        tmp_path, source, progress=lambda *pair: told.append(pair)
+    )
+    assert told == [(1, 2), (2, 2)]
+    assert list(read_records(tmp_path)) == source.records
+    assert read_manifest(tmp_path).made == {
+        "source": {"file": "views.csv"},
+        "augmenter": {"name": "imported", "tokenizer": None},
+    }
+
+
+# Going on
+
+
+def test_same_call_makes_what_is_missing(tmp_path, whole):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    assert write(tmp_path).num_written == 0
+    assert contents(tmp_path) == contents(whole)
+    (tmp_path / name(1)).unlink()
+    assert write(tmp_path).num_written == 1
+    assert contents(tmp_path) == contents(whole)
+
+
+def test_parts_of_the_work_add_up(tmp_path, whole):
+    first = write(tmp_path, shard=(1, 2))
+    assert (first.num_written, first.missing) == (2, (name(0),))
+    with pytest.raises(ValueError, match="lacks 1 of 3 shards"):
+        list(read_records(tmp_path))
+    assert write(tmp_path, shard=(0, 2)).missing == ()
+    assert contents(tmp_path) == contents(whole)
+
+
+def test_directories_of_parts_are_copied_together(tmp_path, whole):
+    write(tmp_path / "a", shard=(0, 2))
+    write(tmp_path / "b", shard=(1, 2))
+    for path in (tmp_path / "b").glob("*.tfrecord*"):
+        shutil.copy(path, tmp_path / "a")
+    assert write(tmp_path / "a").num_written == 0
+    assert contents(tmp_path / "a") == contents(whole)
+
+
+def test_several_write_into_one_directory(tmp_path, whole):
+    """All at the same time, and some of them the same."""
+    parts = [(0, 3), (1, 3), (2, 3), (1, 3), (0, 1)]
+    barrier = threading.Barrier(len(parts))
+
+    def run(part):
+        barrier.wait()
+        write(tmp_path, shard=part)
+
+    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(run, parts))
+    write(tmp_path)
+    assert contents(tmp_path) == contents(whole)
+
+
+def test_killed_at_any_line_it_ends_as_if_it_had_never_been(tmp_path, whole):
+    """What lies there at each line of the package, and the same call again."""
+    package = str(pathlib.Path(files.__file__).parent)
+    directory, states = tmp_path / "made", {}
+    directory.mkdir()
+
+    def trace(frame, event, argument):
+        path = frame.f_code.co_filename
+        if not path.startswith(package) or path.endswith("format.py"):
+            return None
+        found = {e.name: e.stat().st_size for e in os.scandir(directory)}
+        if (key := tuple(sorted(found.items()))) not in states:
+            states[key] = tmp_path / f"killed{len(states)}"
+            shutil.copytree(directory, states[key])
+        return trace
+
+    tracing = sys.gettrace()  # such as that of a coverage
+    sys.settrace(trace)
+    write(directory)
+    sys.settrace(tracing)
+    assert len(states) > 15
+    for killed in states.values():
+        half = contents(killed)
+        for file in half.keys() - contents(whole).keys():
+            assert shards.is_left_over(file)
+        if "dataset_info.json" in half:
+            assert half.keys() >= contents(whole).keys()
+        write(killed)
+        assert contents(killed) == contents(whole)
+
+
+def test_augmenter_that_fails_leaves_whole_shards(tmp_path, whole):
+    class Fails(FakeAugmenter):
+        def views(self, example_id, texts):
+            if example_id == "id-7":
+                raise RuntimeError("out of luck")
+            return super().views(example_id, texts)
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        write(tmp_path, augmenter=Fails())
+    left = contents(tmp_path)
+    assert list(left) == [name(0), name(1), "augmented.json"]
+    assert write(tmp_path).num_written == 1
+    assert contents(tmp_path) == contents(whole)
+
+
+# Whose a directory is
+
+
+@pytest.mark.parametrize(
+    ("options", "difference"),
+    [
+        ({"augmenter": FakeAugmenter(1)}, r"made.augmenter.seed \(0 there, 1"),
+        ({"source": make_source(11)}, r"num_examples \(10 there, 11 now\)"),
+        ({"num_shards": 2}, r"num_shards \(3 there, 2 now\)"),
+        ({"split": "dev"}, r'split \("train" there, "dev" now\)'),
+        ({"source": make_source(names="abc")}, "label_names"),
+        ({"source": make_source(10, 2)}, r"num_texts \(1 there, 2 now\)"),
+    ],
+)
+def test_other_settings_are_refused(whole, options, difference):
+    before = contents(whole)
+    with pytest.raises(ValueError, match=f"or delete it.*{difference}"):
+        write(whole, **options)
+    assert contents(whole) == before
+
+
+def test_directory_without_a_shard_is_taken_over(tmp_path, whole):
+    class Stopped(FakeAugmenter):
+        def views(self, example_id, texts):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, augmenter=Stopped(1))
+    assert list(contents(tmp_path)) == ["augmented.json"]
+    write(tmp_path)
+    assert contents(tmp_path) == contents(whole)
+
+
+def test_who_was_taken_over_writes_nothing_more(tmp_path, whole):
+    class Slow(FakeAugmenter):
+        def views(self, example_id, texts):
+            if example_id == "id-2":  # of the first shard
+                write(tmp_path)
+            return super().views(example_id, texts)
+
+    with pytest.raises(ValueError, match=r"augmenter.seed \(0 there, 1 now"):
+        write(tmp_path, augmenter=Slow(1))
+    assert contents(tmp_path) == contents(whole)
+
+
+def test_directory_with_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("the only copy")
+    with pytest.raises(ValueError, match="'thesis.tex'"):
+        write(tmp_path)
+    assert list(contents(tmp_path)) == ["thesis.tex"]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("shard", [(2, 2), (-1, 2), (0, 4), (0, 0), 1, (1,)])
+def test_impossible_part_is_refused(tmp_path, shard):
+    with pytest.raises(ValueError, match="`shard` must be .*Received: shard="):
+        write(tmp_path, shard=shard)
+    assert not contents(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_shards": 0}, "`num_shards` must be from 1"),
+        ({"num_shards": 11}, "`num_shards` must be from 1"),
+        ({"split": "a-b"}, "`split` must be a name"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        write(tmp_path, **options)
+    assert not contents(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [("021", "'2' for '1'"), ("01", "None for '2'"), ("0123", "'3' for None")],
+)
+def test_function_that_changes_the_examples(tmp_path, ids, message):
+    with pytest.raises(ValueError, match=f"for each example.*{message}"):
+        write_records(
+            tmp_path,
+            InMemory([Record(i, ("x",)) for i in "012"]),
+            lambda records, tick: iter([Record(i, ("x",)) for i in ids]),
+            made={},
+            progress=False,
+        )
+    assert list(contents(tmp_path)) == ["augmented.json"]
+
+
+def test_sources_in_memory():
+    with pytest.raises(ValueError, match="must be examples"):
+        InMemory([])
+    twice = [Record(i, ("x",)) for i in "abcb"]
+    with pytest.raises(ValueError, match="'b' for the examples 1 and 3"):
+        InMemory(twice)
+    assert files.Example("a", ("x",)) == Record("a", ("x",), None)
+
+
+def test_first_examples():
+    source = files.First(make_source(10), 4)
+    assert list(source.read(0, 99)) == make_source(4).records
+    assert source.describe() == {"kind": "made", "length": 10, "limit": 4}
+    assert len(files.First(make_source(10), 99)) == 10
+    with pytest.raises(ValueError, match="`limit` must be at least 1"):
+        files.First(make_source(10), 0)
+
+
+# What is told
+
+
+def test_manifest_tells_how_the_files_were_made(whole):
+    fields = json.loads((whole / "augmented.json").read_text())
+    assert fields.pop("software").keys() == {"keras_mmel"}
+    assert fields == {
+        "format": 2,
+        "split": "train",
+        "num_examples": 10,
+        "num_shards": 3,
+        "num_texts": 1,
+        "label_kind": "class",
+        "label_names": None,
+        "made": {
+            "source": {"kind": "made", "length": 10},
+            "augmenter": {"seed": 0, "kind": "fake"},
+        },
+    }
+    assert read_manifest(whole).to_json() == (
+        whole / "augmented.json"
+    ).read_text("utf-8")
+
+
+def test_shards_hold_at_most_512_examples(tmp_path):
+    write(tmp_path, make_source(1025), num_shards=None)
+    lengths = list(map(len, read_manifest(tmp_path).shards().values()))
+    assert lengths == [341, 342, 342]
+
+
+def test_progress_is_told(tmp_path):
+    told = []
+    write(tmp_path, shard=(1, 2), progress=lambda *pair: told.append(pair))
+    assert told == [(n, 7) for n in range(1, 8)]
+    (tmp_path / name(2)).unlink()
+    told.clear()
+    write(tmp_path, progress=lambda *pair: told.append(pair))
+    assert told == [(n, 10) for n in range(4, 11)]
+
+
+def test_progress_is_shown(tmp_path, capsys):
+    write(tmp_path, make_source(10, 2), progress=True)
+    shown = capsys.readouterr().err
+    assert "20/20" in shown
+    assert "sentences/s" in shown
