@@ -1,6 +1,12 @@
-"""One augmented sample of a text, as the augmenter returns it."""
+"""One augmented sample of a text, and how it is made of filled masks."""
 
 import dataclasses
+from collections.abc import Sequence
+
+from keras_mmel.text.augmentation.masking import Masked
+from keras_mmel.text.augmentation.search import Filled
+from keras_mmel.text.augmentation.splice import splice
+from keras_mmel.text.bert.tokenizer import Encoded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -8,14 +14,14 @@ class Augmented:
     """One augmented sample of a sentence or a pair of sentences.
 
     Attributes:
-        text: the sample as text, rebuilt from the original by replacing only
+        text: The sample as text, rebuilt from the original by replacing only
             the words that were filled; a pair where the original was a pair.
-        token_ids: ids of the sample with the special tokens, `[CLS] a [SEP]`
+        token_ids: Ids of the sample with the special tokens, `[CLS] a [SEP]`
             or `[CLS] a [SEP] b [SEP]`.
-        positions: indices into `token_ids` of the filled tokens, in the order
+        positions: Indices into `token_ids` of the filled tokens, in the order
             in which they were filled; for a pair whose sides were augmented
             by themselves, those of the first side come first.
-        log_prob: sum of the log-probabilities of the filled words, each given
+        log_prob: Sum of the log-probabilities of the filled words, each given
             what was filled before it, among the words that may be filled in.
             It is known to single precision, and takes no part in `==`.
 
@@ -33,3 +39,68 @@ class Augmented:
     token_ids: tuple[int, ...]
     positions: tuple[int, ...]
     log_prob: float = dataclasses.field(compare=False)
+
+
+def combine(
+    text: str | tuple[str, str],
+    encoded: Encoded,
+    sequences: Sequence[Masked],
+    fillings: Sequence[Sequence[Filled]],
+    vocabulary: Sequence[str],
+) -> list[Augmented]:
+    """Makes the samples of a text from the fillings of its sequences.
+
+    Sample i of a pair is filling i of both sentences. Where one of them has
+    fewer, it stays as it was.
+
+    Args:
+        text: A sentence or a pair.
+        encoded: Its tokens.
+        sequences: The masked sequences that it was made into.
+        fillings: The fillings of each of them.
+        vocabulary: The pieces of the tokenizer.
+
+    Returns:
+        The samples, as many as the sequence with the most fillings has.
+    """
+    samples = []
+    for index in range(max(map(len, fillings), default=0)):
+        token_ids = list(encoded.token_ids)
+        positions, log_prob = [], 0.0
+        for sequence, filled in zip(sequences, fillings, strict=True):
+            if index < len(filled):
+                places = [sequence.start + p for p in sequence.positions]
+                words = filled[index].token_ids
+                for place, word in zip(places, words, strict=True):
+                    token_ids[place] = word
+                positions += places
+                log_prob += filled[index].log_prob
+        samples.append(
+            Augmented(
+                _spliced(text, encoded, token_ids, vocabulary),
+                tuple(token_ids),
+                tuple(positions),
+                log_prob,
+            )
+        )
+    return samples
+
+
+def _spliced(text, encoded, token_ids, vocabulary):
+    """The text of a sample."""
+    sides = []
+    for side, old in enumerate((text,) if isinstance(text, str) else text):
+        places = [i for i, s in enumerate(encoded.sequence_ids) if s == side]
+        sides.append(
+            splice(
+                old,
+                [encoded.offsets[i] for i in places],
+                [vocabulary[token_ids[i]] for i in places],
+                {
+                    number
+                    for number, i in enumerate(places)
+                    if token_ids[i] != encoded.token_ids[i]
+                },
+            )
+        )
+    return sides[0] if isinstance(text, str) else tuple(sides)

@@ -2,6 +2,8 @@
 
 import hashlib
 import itertools
+import math
+import numbers
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -11,23 +13,14 @@ import keras
 import numpy as np
 
 from keras_mmel.text.augmentation.augmented import Augmented
-from keras_mmel.text.augmentation.augmenter_checks import among
-from keras_mmel.text.augmentation.augmenter_checks import at_least
-from keras_mmel.text.augmentation.augmenter_checks import banned_tokens
-from keras_mmel.text.augmentation.augmenter_checks import name_of
-from keras_mmel.text.augmentation.augmenter_checks import one_or_two
-from keras_mmel.text.augmentation.augmenter_checks import ratio
-from keras_mmel.text.augmentation.augmenter_checks import tokenizer_of
+from keras_mmel.text.augmentation.augmented import combine
 from keras_mmel.text.augmentation.encoder import arrays
 from keras_mmel.text.augmentation.encoder import take_encoder
 from keras_mmel.text.augmentation.masking import Masking
-from keras_mmel.text.augmentation.masking import combine
-from keras_mmel.text.augmentation.masking import make_plan
-from keras_mmel.text.augmentation.masking import word_pieces
+from keras_mmel.text.augmentation.masking import words_to_fill_in
 from keras_mmel.text.augmentation.scorer import WordScorer
 from keras_mmel.text.augmentation.search import beam_search
 from keras_mmel.text.augmentation.search import greedy
-from keras_mmel.text.augmentation.texts_done import Progress
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 # Texts that are encoded, sorted by length and filled together, per slot.
@@ -37,51 +30,49 @@ _TEXTS_PER_SLOT = 8
 class MaskedLMAugmenter:
     """Makes augmented samples of texts with a BERT masked LM.
 
-    A random share of the tokens of a sentence is masked,
-    `max(1, round(mask_ratio * length))` of them. Sample i takes the i-th most
-    likely word at the first mask and then fills the others one by one with
-    the most likely word given what is filled so far (algorithm 2 in appendix
-    B of the paper). Special tokens, `[UNK]` and `[unused]` tokens are neither
-    masked nor filled in.
+    A random share of the tokens of a sentence is masked. Sample i takes the
+    i-th most likely word at the first mask and then fills the others one by
+    one with the most likely word given what is filled so far (algorithm 2 in
+    appendix B of the paper). Special tokens, `[UNK]` and `[unused]` tokens are
+    neither masked nor filled in.
 
     The samples of a text are pairwise distinct and differ from it: a sample
     that equals the original is left out, and the sample of the next rank
     follows as the last. A text gets fewer than `num_augmented` samples only
     where nothing can be masked (an empty text, only unknown words).
 
-    The samples depend on the text, its id and the settings alone, not on the
-    batch, the other texts, their order, `slots` or `jit_compile`. Decisions
-    that single precision cannot settle are taken in double precision.
-    `log_prob` is known to single precision.
+    The masks depend on the text, its id and the settings alone. The same
+    settings on the same machine give the same samples. `slots` and the other
+    texts of a batch change a logit by rounding alone, so a word only where two
+    words are as likely up to single precision.
 
     Args:
-        masked_lm: a `keras_hub.models.BertMaskedLM`, such as `load_masked_lm`
+        masked_lm: A `keras_hub.models.BertMaskedLM`, such as `load_masked_lm`
             returns. Its weights are taken as they are now.
-        num_augmented: samples of each text, the paper's |B(x)| - 1.
-        mask_ratio: share of the tokens to mask, from 0 (one token) to 1 (all
-            of them).
+        num_augmented: Samples of each text, the paper's |B(x)| - 1.
+        mask_ratio: Share of the tokens to mask, from 0 (one token) to 1 (all
+            of them). `keras_mmel.text.augmentation.masking.count_masked`
+            rounds it to a number of tokens.
         search: "greedy", or "beam" for the most likely fillings, which are
             less diverse.
         unit: "token" as in the paper, or "word": only words of a single piece
             are masked and filled in, and `text` tokenizes to `token_ids`.
-        seed: seed of the choice of the masks.
+        seed: Seed of the choice of the masks.
         pairs: "separate" augments the sentences of a pair each by itself;
             "concatenated" as one sequence, where each sees the other.
-        max_length: longest sequence in tokens, special tokens included; the
+        max_length: Longest sequence in tokens, special tokens included; the
             length of the model where it is `None`. A longer text is cut
             before masks are chosen; `text` keeps what was cut off.
-        num_beams: fillings kept by beam search, `num_augmented + 1` where it
+        num_beams: Fillings kept by beam search, `num_augmented + 1` where it
             is `None`.
-        slots: rows of one call of the masked LM.
-        jit_compile: whether XLA compiles the masked LM: pays from some
-            thousand texts on.
-        tokenizer: the tokenizer of the masked LM, `masked_lm.tokenizer` where
+        slots: Rows of one call of the masked LM.
+        tokenizer: The tokenizer of the masked LM, `masked_lm.tokenizer` where
             it is `None`.
 
     Raises:
-        ValueError: if a setting is out of its range, or masked LM and
+        ValueError: If a setting is out of its range, or masked LM and
             tokenizer do not belong together.
-        TypeError: if `masked_lm` is not a BERT of keras-hub, or there is no
+        TypeError: If `masked_lm` is not a BERT of keras-hub, or there is no
             tokenizer.
 
     Example:
@@ -96,8 +87,9 @@ class MaskedLMAugmenter:
         print(sample.text, sample.log_prob)
     ```
 
-    Source: Yi et al. 2021, "Reweighting Augmented Samples by Minimizing the
-    Maximal Expected Loss", https://arxiv.org/abs/2103.08933.
+    Reference:
+        Yi et al. 2021, "Reweighting Augmented Samples by Minimizing the
+        Maximal Expected Loss", https://arxiv.org/abs/2103.08933.
     """
 
     def __init__(
@@ -113,32 +105,34 @@ class MaskedLMAugmenter:
         max_length: int | None = None,
         num_beams: int | None = None,
         slots: int = 64,
-        jit_compile: bool = False,
         tokenizer: Tokenizer | None = None,
     ):
-        at_least("num_augmented", num_augmented, 1)
-        at_least("slots", slots, 1)
-        at_least("seed", seed, None)
-        among("search", search, ("greedy", "beam"))
-        among("unit", unit, ("token", "word"))
-        among("pairs", pairs, ("separate", "concatenated"))
-        ratio("mask_ratio", mask_ratio)
-        self.tokenizer = tokenizer_of(masked_lm, tokenizer)
+        _at_least("num_augmented", num_augmented, 1)
+        _at_least("slots", slots, 1)
+        _at_least("seed", seed, None)
+        _among("search", search, ("greedy", "beam"))
+        _among("unit", unit, ("token", "word"))
+        _among("pairs", pairs, ("separate", "concatenated"))
+        _share("mask_ratio", mask_ratio)
+        self.tokenizer = _tokenizer_of(masked_lm, tokenizer)
         self._encoder = take_encoder(masked_lm)
-        self._banned = banned_tokens(self.tokenizer, self._encoder)
-        allowed = np.flatnonzero(~self._banned)
-        if unit == "word":
-            allowed = word_pieces(self.tokenizer, allowed)
+        words, known = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
+        if words > known:
+            raise ValueError(
+                "The tokenizer must not have more tokens than the masked LM. "
+                f"Received: {words} tokens for a vocabulary of {known}"
+            )
+        allowed = words_to_fill_in(self.tokenizer, unit)
         if num_augmented > len(allowed):
             raise ValueError(
                 "`num_augmented` must be at most the number of words that may "
                 f"be filled in, {len(allowed)}. "
                 f"Received: num_augmented={num_augmented}"
             )
-        longest = int(self._encoder.positions.shape[0])
+        longest = len(self._encoder.positions)
         if max_length is None:
             max_length = longest
-        at_least("max_length", max_length, 3)
+        _at_least("max_length", max_length, 3)
         if max_length > longest:
             raise ValueError(
                 f"`max_length` must be at most {longest}, the longest "
@@ -146,21 +140,20 @@ class MaskedLMAugmenter:
             )
         if num_beams is None:
             num_beams = num_augmented + 1
-        at_least("num_beams", num_beams, num_augmented)
+        _at_least("num_beams", num_beams, num_augmented)
         self.num_augmented = int(num_augmented)
         self.search = search
         self.max_length = int(max_length)
         self.num_beams = int(num_beams)
         self.slots = int(slots)
         self._masking = Masking(
-            float(mask_ratio), unit, pairs == "separate", int(seed)
+            self.tokenizer,
+            float(mask_ratio),
+            unit,
+            pairs == "separate",
+            int(seed),
         )
-        self._scorer = WordScorer(
-            self._encoder,
-            allowed,
-            jit_compile,
-            static_rows=(-(-self.slots // 4), self.slots),
-        )
+        self._scorer = WordScorer(self._encoder, allowed)
         self._weights_hash = None
 
     def augment(
@@ -168,11 +161,11 @@ class MaskedLMAugmenter:
         texts: Sequence[str | tuple[str, str]],
         example_ids: Sequence[str | int] | None = None,
     ) -> list[list[Augmented]]:
-        """Make the augmented samples of some texts.
+        """Makes the augmented samples of some texts.
 
         Args:
-            texts: sentences, or pairs of sentences.
-            example_ids: an id for each text, which decides its masks
+            texts: Sentences, or pairs of sentences.
+            example_ids: An id for each text, which decides its masks
                 together with the seed; "0", "1", ... where it is `None`. The
                 ids "7" and 7 are the same.
 
@@ -180,9 +173,9 @@ class MaskedLMAugmenter:
             For each text its samples, at most `num_augmented`.
 
         Raises:
-            TypeError: if a text is neither a string nor a pair of strings,
+            TypeError: If a text is neither a string nor a pair of strings,
                 or an id neither a string nor an integer.
-            ValueError: if an id occurs twice, or there is not one for each
+            ValueError: If an id occurs twice, or there is not one for each
                 text.
         """
         if isinstance(texts, str):
@@ -192,19 +185,17 @@ class MaskedLMAugmenter:
         texts = list(texts)
         if example_ids is None:
             example_ids = range(len(texts))
-        names = [name_of(example_id) for example_id in example_ids]
+        names = [_name_of(example_id) for example_id in example_ids]
         if len(names) != len(texts):
             raise ValueError(
                 "`example_ids` must hold one id for each text. "
                 f"Received: {len(names)} ids for {len(texts)} texts"
             )
-        seen = set()
-        for name in names:
-            if name in seen:
-                raise ValueError(
-                    f"`example_ids` must differ. Received: {name!r} twice"
-                )
-            seen.add(name)
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise ValueError(
+                f"`example_ids` must differ. Received: {twice!r} twice"
+            )
         return list(self.augment_stream(zip(names, texts, strict=True)))
 
     def augment_stream(
@@ -212,15 +203,15 @@ class MaskedLMAugmenter:
         examples: Iterable[tuple[str | int, str | tuple[str, ...]]],
         on_progress: Callable[[int], None] | None = None,
     ) -> Iterator[list[Augmented]]:
-        """Make augmented samples of a stream of texts of any length.
+        """Makes augmented samples of a stream of texts of any length.
 
         `8 * slots` texts are held in memory at a time. Ids are not compared
         with those of earlier texts.
 
         Args:
-            examples: pairs of an id and a text; a text is a string, or a
+            examples: Pairs of an id and a text; a text is a string, or a
                 tuple of one or two.
-            on_progress: called with a number of texts after each call of
+            on_progress: Called with a number of texts after each call of
                 the masked LM, in sum the number of all texts. Texts that are
                 filled together come out together, so this moves more evenly
                 than the results do.
@@ -231,16 +222,15 @@ class MaskedLMAugmenter:
         examples = iter(examples)
         size = _TEXTS_PER_SLOT * self.slots
         while window := list(itertools.islice(examples, size)):
-            names = [name_of(example_id) for example_id, _ in window]
-            texts = [one_or_two(text) for _, text in window]
+            names = [_name_of(example_id) for example_id, _ in window]
+            texts = [_one_or_two(text) for _, text in window]
             yield from self._augment(names, texts, on_progress)
 
     def get_config(self) -> dict:
-        """Every setting that decides the samples, as plain values.
+        """Returns every setting that decides the samples, as plain values.
 
         Includes the fingerprint of the tokenizer and a hash of the masked
-        LM's weights. `slots` and `jit_compile` are left out: the samples do
-        not depend on them.
+        LM's weights. `slots` is left out: it decides nothing but speed.
         """
         if self._weights_hash is None:
             digest = hashlib.blake2b(digest_size=16)
@@ -263,18 +253,22 @@ class MaskedLMAugmenter:
 
     def _augment(self, names, texts, on_progress):
         encoded = self.tokenizer.encode(texts, self.max_length)
-        plans = [
-            make_plan(
-                text, one, name, self._masking, self.tokenizer, self._banned
-            )
-            for text, one, name in zip(texts, encoded, names, strict=True)
+        masked = [
+            self._masking.mask(one, name)
+            for one, name in zip(encoded, names, strict=True)
         ]
-        sequences = [part.sequence for plan in plans for part in plan.parts]
-        progress = Progress(on_progress, len(texts), self._work(sequences))
-        filled = iter(self._fill(sequences, progress))
+        sequences = [sequence for of_text in masked for sequence in of_text]
+        progress = _Progress(on_progress, len(texts), self._work(sequences))
+        fillings = iter(self._fill(sequences, progress))
         samples = [
-            combine(plan, [next(filled) for _ in plan.parts], self.tokenizer)
-            for plan in plans
+            combine(
+                text,
+                one,
+                of_text,
+                [next(fillings) for _ in of_text],
+                self.tokenizer.vocabulary,
+            )
+            for text, one, of_text in zip(texts, encoded, masked, strict=True)
         ]
         progress.finish()
         return samples
@@ -282,22 +276,16 @@ class MaskedLMAugmenter:
     def _fill(self, sequences, progress):
         if not sequences:
             return []
+
+        def rank(token_ids, *inputs):
+            ranked = self._scorer.rank(token_ids, *inputs)
+            progress.add(len(token_ids))
+            return ranked
+
         if self.search == "greedy":
-            return greedy(
-                sequences,
-                progress.watch(self._scorer.rank),
-                self._scorer.rank_exactly,
-                self.num_augmented,
-                self.slots,
-            )
-        return beam_search(
-            sequences,
-            progress.watch(self._scorer.rank),
-            self._scorer.rank_exactly,
-            self.num_augmented,
-            self.num_beams,
-            self.slots,
-        )
+            return greedy(sequences, rank, self.num_augmented, self.slots)
+        counts = self.num_augmented, self.num_beams
+        return beam_search(sequences, rank, *counts, self.slots)
 
     def _work(self, sequences):
         """Rows that go through the masked LM, more or less."""
@@ -305,3 +293,84 @@ class MaskedLMAugmenter:
         if self.search == "beam":
             copies = self.num_beams
         return sum(1 + copies * (len(s.positions) - 1) for s in sequences)
+
+
+class _Progress:
+    """Tells how many texts are done, from the rows that were computed."""
+
+    def __init__(self, report, texts, work):
+        self.report, self.texts, self.work = report, texts, work
+        self.rows = self.told = 0
+
+    def add(self, rows):
+        self.rows += rows
+        share = min(1.0, self.rows / self.work)
+        self._tell(math.floor(self.texts * share))
+
+    def finish(self):
+        self._tell(self.texts)
+
+    def _tell(self, texts):
+        if self.report is not None and texts > self.told:
+            self.report(texts - self.told)
+            self.told = texts
+
+
+def _tokenizer_of(masked_lm, tokenizer):
+    if tokenizer is None:
+        tokenizer = getattr(masked_lm, "tokenizer", None)
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(
+            "`masked_lm` must have a `tokenizer` of the class "
+            "`keras_mmel.text.Tokenizer`, as `load_masked_lm` gives it, or "
+            "`tokenizer` must be given: "
+            "`tokenizer=Tokenizer.from_directory(...)`. Received: "
+            f"{type(tokenizer).__name__}"
+        )
+    return tokenizer
+
+
+def _one_or_two(text):
+    """A text as the tokenizer takes it: a string or a pair."""
+    if isinstance(text, tuple) and len(text) == 1:
+        return text[0]
+    return text
+
+
+def _name_of(example_id):
+    if isinstance(example_id, str):
+        return example_id
+    if _is_whole(example_id):
+        return str(int(example_id))
+    raise TypeError(
+        "`example_ids` must be strings or integers. "
+        f"Received: {example_id!r} (of type {type(example_id).__name__})"
+    )
+
+
+def _is_whole(value):
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _at_least(name, value, least):
+    if not _is_whole(value) or (least is not None and value < least):
+        rule = "" if least is None else f" of at least {least}"
+        raise ValueError(
+            f"`{name}` must be an integer{rule}. Received: {name}={value!r}"
+        )
+
+
+def _among(name, value, choices):
+    if value not in choices:
+        raise ValueError(
+            f"`{name}` must be one of {', '.join(map(repr, choices))}. "
+            f"Received: {name}={value!r}"
+        )
+
+
+def _share(name, value):
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise ValueError(
+            f"`{name}` must be a number from 0 to 1. Received: {name}={value!r}"
+        )

@@ -3,30 +3,26 @@
 Filling one masked word needs the network's output at that word alone. The
 last layer is therefore computed for one query per row, and only this row of
 numbers meets the vocabulary: at the size of BERT-tiny more than ten times
-cheaper than logits at every position.
+cheaper than logits at every position. Dense layers and normalizations are
+spared the padding.
 """
 
-import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_mmel.text.augmentation.packing import PackedTokens
-from keras_mmel.text.augmentation.packing import PaddedTokens
 
-
-@dataclasses.dataclass(frozen=True)
-class Dense:
+class Dense(NamedTuple):
     """Kernel (inputs, outputs) and bias (outputs,)."""
 
     kernel: tf.Tensor
     bias: tf.Tensor
 
 
-@dataclasses.dataclass(frozen=True)
-class Norm:
+class Norm(NamedTuple):
     """Layer normalization: gamma, beta (width,) and epsilon."""
 
     gamma: tf.Tensor
@@ -34,8 +30,7 @@ class Norm:
     epsilon: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """One transformer layer; `qkv` holds query, key and value side by side."""
 
     heads: int
@@ -48,20 +43,19 @@ class Block:
     norm: Norm
 
 
-@dataclasses.dataclass(frozen=True)
-class Encoder:
+class Encoder(NamedTuple):
     """A BERT masked LM as arrays.
 
     Attributes:
-        tokens: token embeddings, (vocabulary, width).
-        positions: position embeddings, (longest, width).
-        segments: segment embeddings, (segments, width).
-        norm: the layer normalization of the embeddings.
-        blocks: the transformer layers.
-        transform: the dense layer of the head.
-        activation: its activation.
-        transform_norm: its layer normalization.
-        decoder: the output layer, kernel (width, vocabulary).
+        tokens: Token embeddings, (vocabulary, width).
+        positions: Position embeddings, (longest, width).
+        segments: Segment embeddings, (segments, width).
+        norm: The layer normalization of the embeddings.
+        blocks: The transformer layers.
+        transform: The dense layer of the head.
+        activation: Its activation.
+        transform_norm: Its layer normalization.
+        decoder: The output layer, kernel (width, vocabulary).
     """
 
     tokens: tf.Tensor
@@ -74,36 +68,23 @@ class Encoder:
     transform_norm: Norm
     decoder: Dense
 
-    def cast(self, dtype: str) -> "Encoder":
-        """The same network, computing in another type.
-
-        Embeddings stay as they are until they are looked up.
-        """
-        tables = dataclasses.replace(self, tokens=(), positions=(), segments=())
-        return dataclasses.replace(
-            _cast(tables, dtype),
-            tokens=self.tokens,
-            positions=self.positions,
-            segments=self.segments,
-        )
-
 
 def take_encoder(masked_lm: keras.Model) -> Encoder:
-    """Take the arrays of a `keras_hub.models.BertMaskedLM`, as float32.
+    """Takes the arrays of a `keras_hub.models.BertMaskedLM`, as float32.
 
     The arrays are those of the moment: later training of the model does not
     change them.
 
     Args:
-        masked_lm: a `keras_hub.models.BertMaskedLM` or a subclass, such as
+        masked_lm: A `keras_hub.models.BertMaskedLM` or a subclass, such as
             `load_masked_lm` returns.
 
     Returns:
         An `Encoder`.
 
     Raises:
-        TypeError: if the model is not built as keras-hub builds its BERT.
-        RuntimeError: if the backend of Keras is not TensorFlow.
+        TypeError: If the model is not built as keras-hub builds its BERT.
+        RuntimeError: If the backend of Keras is not TensorFlow.
 
     Example:
 
@@ -146,18 +127,15 @@ def encode_at(
     segment_ids: tf.Tensor,
     lengths: tf.Tensor,
     positions: tf.Tensor,
-    packed: bool = False,
 ) -> tf.Tensor:
-    """What the head of the masked LM hands to the vocabulary, at one position.
+    """Computes what the head hands to the vocabulary, at one position.
 
     Args:
-        encoder: the network.
+        encoder: The network.
         token_ids: (rows, longest) int32, padded with any valid id.
         segment_ids: (rows, longest) int32.
         lengths: (rows,) int32; what lies behind is padding and not seen.
         positions: (rows,) int32, the position to look at in each row.
-        packed: whether the dense layers are spared the padding. Their shapes
-            then depend on `lengths`, which XLA does not allow.
 
     Returns:
         (rows, width); times `encoder.decoder.kernel` plus its bias these are
@@ -165,34 +143,73 @@ def encode_at(
     """
     longest = tf.shape(token_ids)[1]
     seen = tf.sequence_mask(lengths, longest)
-    grid = PackedTokens(seen) if packed else PaddedTokens(seen)
-    inputs, index = grid.distinct(
-        (token_ids, segment_ids, tf.range(longest)[None])
-    )
-    tables = (encoder.tokens, encoder.segments, encoder.positions)
-    x = tf.add_n(
-        [
-            tf.cast(tf.gather(table, ids), encoder.norm.gamma.dtype)
-            for table, ids in zip(tables, inputs, strict=True)
-        ]
-    )
-    x = _normalize(x, encoder.norm)
+    grid = _Grid(seen)
+    x = tf.gather(encoder.tokens, token_ids)
+    x += tf.gather(encoder.segments, segment_ids)
+    x += encoder.positions[:longest]
+    x = _normalize(grid.pack(x), encoder.norm)
     # Added to scores: 0 for what is seen, a number that softmax turns into
     # an exact 0 for padding.
-    bias = tf.cast(tf.where(seen, 0.0, -1e9), x.dtype)
+    bias = tf.where(seen, 0.0, -1e9)
     for block in encoder.blocks[:-1]:
-        qkv = _apply(x, block.qkv)
-        if index is not None:
-            x, qkv, index = tf.gather(x, index), tf.gather(qkv, index), None
-        x = _layer(x, qkv, bias, block, grid)
-    if index is not None:
-        x = tf.gather(x, index)
+        x = _layer(x, bias, block, grid)
     x = _layer_at(grid.unpack(x), bias, positions, encoder.blocks[-1])
     x = encoder.activation(_apply(x, encoder.transform))
     return _normalize(x, encoder.transform_norm)
 
 
-def _layer(x, qkv, bias, block, grid):
+def arrays(encoder: Encoder) -> list[np.ndarray]:
+    """Lists every array of an encoder, in a fixed order, for a hash of them."""
+    parts = tf.nest.flatten(encoder)
+    return [part.numpy() for part in parts if isinstance(part, tf.Tensor)]
+
+
+class _Grid:
+    """Rows of several lengths as one list of tokens, without the padding.
+
+    Dense layers and normalizations see each token by itself: they run on the
+    list. Attention alone needs rows of one length.
+
+    Args:
+        seen: (rows, longest) bool, whether there is a token.
+    """
+
+    def __init__(self, seen):
+        self.longest = tf.shape(seen)[1]
+        flat = tf.cast(tf.reshape(seen, [-1]), tf.int32)
+        self.places = tf.cast(tf.where(flat)[:, 0], tf.int32)
+        # What stands at the padding does not matter, as long as it is finite.
+        back = tf.maximum(tf.cumsum(flat) - 1, 0)
+        self.back = tf.reshape(back, tf.shape(seen))
+
+    def pack(self, x):
+        """(rows, longest, width) to (tokens, width)."""
+        return tf.gather(tf.reshape(x, [-1, x.shape[-1]]), self.places)
+
+    def unpack(self, x):
+        """(tokens, width) to (rows, longest, width)."""
+        return tf.gather(x, self.back)
+
+    def split(self, x, parts, heads):
+        """(tokens, parts * heads * size) to (parts, rows, heads, .., size)."""
+        # Rows of one head each: one gather that also transposes.
+        index = self.back[:, None] * (parts * heads)
+        index += tf.range(heads)[:, None]
+        index += heads * tf.range(parts)[:, None, None, None]
+        size = x.shape[-1] // (parts * heads)
+        return tf.gather(tf.reshape(x, [-1, size]), index)
+
+    def merge(self, x):
+        """(rows, heads, longest, size) to (tokens, heads * size)."""
+        heads, size = x.shape[1], x.shape[3]
+        row, place = self.places // self.longest, self.places % self.longest
+        index = (row[:, None] * heads + tf.range(heads)) * self.longest
+        found = tf.gather(tf.reshape(x, [-1, size]), index + place[:, None])
+        return tf.reshape(found, [-1, heads * size])
+
+
+def _layer(x, bias, block, grid):
+    qkv = _apply(x, block.qkv)
     query, key, value = tf.unstack(grid.split(qkv, 3, block.heads), axis=0)
     scores = tf.matmul(query, key, transpose_b=True) * query.shape[-1] ** -0.5
     weights = tf.nn.softmax(scores + bias[:, None, None, :])
@@ -211,11 +228,8 @@ def _layer_at(x, bias, positions, block):
     size = width // block.heads
     kernel = tf.reshape(block.qkv.kernel, [width, 3, block.heads, size])
     here = tf.gather(x, positions, batch_dims=1)
-    query = _apply(
-        here,
-        Dense(block.qkv.kernel[:, :width], block.qkv.bias[:width]),
-    )
-    query = tf.reshape(query, [-1, block.heads, size])
+    dense = Dense(block.qkv.kernel[:, :width], block.qkv.bias[:width])
+    query = tf.reshape(_apply(here, dense), [-1, block.heads, size])
     query = tf.einsum("rad,wad->raw", query, kernel[:, 1])
     scores = tf.matmul(query, x, transpose_b=True) * size**-0.5
     weights = tf.nn.softmax(scores + bias[:, None, :])
@@ -245,11 +259,7 @@ def _normalize(x, norm):
 
 def _block(layer):
     attention = layer._self_attention_layer
-    parts = [
-        attention.query_dense,
-        attention.key_dense,
-        attention.value_dense,
-    ]
+    parts = [attention.query_dense, attention.key_dense, attention.value_dense]
     width, heads = parts[0].kernel.shape[:2]
     kernels = [tf.reshape(_float(p.kernel), [width, -1]) for p in parts]
     biases = [tf.reshape(_float(p.bias), [-1]) for p in parts]
@@ -289,32 +299,3 @@ def _norm(layer):
 
 def _float(variable):
     return tf.cast(tf.convert_to_tensor(variable.value), tf.float32)
-
-
-def _cast(part, dtype):
-    if isinstance(part, tf.Tensor):
-        return tf.cast(part, dtype)
-    if isinstance(part, tuple):
-        return tuple(_cast(one, dtype) for one in part)
-    if dataclasses.is_dataclass(part):
-        values = {
-            field.name: _cast(getattr(part, field.name), dtype)
-            for field in dataclasses.fields(part)
-        }
-        return type(part)(**values)
-    return part
-
-
-def arrays(part) -> list[np.ndarray]:
-    """Every array of an encoder, in a fixed order, for a hash of them."""
-    if isinstance(part, tf.Tensor):
-        return [part.numpy()]
-    if isinstance(part, tuple):
-        return [array for one in part for array in arrays(one)]
-    if dataclasses.is_dataclass(part):
-        return [
-            array
-            for field in dataclasses.fields(part)
-            for array in arrays(getattr(part, field.name))
-        ]
-    return []

@@ -1,31 +1,35 @@
-"""Algorithm 2 of the paper: augmented samples by greedy search."""
+"""Algorithm 2 of the paper: masks filled one after the other, in one batch.
 
-import dataclasses
-import functools
+The words of the first mask are ranked once for all samples of a sequence. The
+other masks are filled in a batch with a number of slots: each call of the
+masked LM fills one mask in every slot, and a slot whose sequence has no mask
+left takes the next sequence at once, the longest first. So sequences of the
+same length share the batch, little of it is padding, and none of it waits.
+"""
+
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from keras_mmel.text.augmentation.scorer import CLOSE
-from keras_mmel.text.augmentation.scorer import Ranked
-from keras_mmel.text.augmentation.scorer import Rows
-from keras_mmel.text.augmentation.scorer import rank_surely
-from keras_mmel.text.augmentation.slots import Filled
-from keras_mmel.text.augmentation.slots import Masked
-from keras_mmel.text.augmentation.slots import fill_rest
-from keras_mmel.text.augmentation.slots import longest_first
-from keras_mmel.text.augmentation.slots import rows_of
+from keras_mmel.text.augmentation.masking import Masked
+
+# `WordScorer.rank`: the most likely words of rows, and their log-probabilities.
+Rank = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+class Filled(NamedTuple):
+    """Words for the masks of a sequence, in the order of its positions."""
+
+    token_ids: tuple[int, ...]
+    log_prob: float
 
 
 def greedy(
-    sequences: Sequence[Masked],
-    rank: Callable[[Rows, int], Ranked],
-    rank_exactly: Callable[[Rows, int], Ranked],
-    num_samples: int,
-    slots: int,
+    sequences: Sequence[Masked], rank: Rank, num_samples: int, slots: int
 ) -> list[list[Filled]]:
-    """Fill the masks of every sequence `num_samples` times.
+    """Fills the masks of every sequence `num_samples` times.
 
     Sample i takes the i-th most likely word at the first mask, and then at
     every other mask the most likely one given what is filled so far. Samples
@@ -34,77 +38,47 @@ def greedy(
     the others.
 
     Args:
-        sequences: what to fill.
-        rank: gives the most likely words of rows (`WordScorer.rank`).
-        rank_exactly: the same without noise, for the rows that are close.
-        num_samples: samples of each sequence.
-        slots: rows of one call of the masked LM.
+        sequences: What to fill.
+        rank: Gives the most likely words of rows (`WordScorer.rank`).
+        num_samples: Samples of each sequence.
+        slots: Rows of one call of the masked LM.
 
     Returns:
         For each sequence its samples, fewer than `num_samples` only where
         there are no more words for the first mask.
     """
-    surely = functools.partial(rank_surely, rank, rank_exactly)
-    begun = _first_words(sequences, surely, num_samples + 1, slots)
-    tasks = [
-        (index, filled)
-        for index in range(len(sequences))
-        for filled in begun[index][:num_samples]
-    ]
+    words, scores = _first_words(sequences, rank, num_samples + 1, slots)
     samples = [[] for _ in sequences]
-    for index, filled in _finish(sequences, tasks, rank, rank_exactly, slots):
-        if filled.token_ids != sequences[index].original:
-            samples[index].append(filled)
-    spare = [
-        (index, begun[index][num_samples])
-        for index in range(len(sequences))
-        if len(samples[index]) < num_samples < len(begun[index])
-    ]
-    for index, filled in _finish(sequences, spare, rank, rank_exactly, slots):
-        samples[index].append(filled)
+
+    def add(tasks):
+        """Fills sequences from the first word of a rank on."""
+        index, ranks = np.reshape(tasks, (-1, 2)).astype(int).T
+        found = _fill_rest(
+            [sequences[i] for i in index],
+            words[index, ranks][:, None],
+            scores[index, ranks][:, None],
+            rank,
+            slots,
+        )
+        for i, (filled,) in zip(index, found, strict=True):
+            if filled.token_ids != sequences[i].original:
+                samples[i].append(filled)
+
+    ranks = range(words.shape[1])
+    add([(i, r) for i in range(len(sequences)) for r in ranks[:num_samples]])
+    short = [i for i, found in enumerate(samples) if len(found) < num_samples]
+    add([(i, r) for i in short for r in ranks[num_samples:]])
     return samples
-
-
-def _first_words(sequences, rank, count, slots):
-    """The most likely words at the first mask, one call for all samples."""
-    begun = [[] for _ in sequences]
-    order = longest_first(sequences)
-    for start in range(0, len(order), slots):
-        chosen = order[start : start + slots]
-        ranked = rank(rows_of([sequences[i] for i in chosen]), count)
-        for row, index in enumerate(chosen):
-            begun[index] = [
-                Filled((int(word),), float(log_prob))
-                for word, log_prob in zip(
-                    ranked.token_ids[row], ranked.log_probs[row], strict=True
-                )
-            ]
-    return begun
-
-
-def _finish(sequences, tasks, rank, rank_exactly, slots):
-    filled = fill_rest(
-        [sequences[index] for index, _ in tasks],
-        [first for _, first in tasks],
-        rank,
-        rank_exactly,
-        slots,
-    )
-    return [(index, one) for (index, _), one in zip(tasks, filled, strict=True)]
-
-
-_EQUAL_DECIMALS = 9
 
 
 def beam_search(
     sequences: Sequence[Masked],
-    rank: Callable[[Rows, int], Ranked],
-    rank_exactly: Callable[[Rows, int], Ranked],
+    rank: Rank,
     num_samples: int,
     num_beams: int,
     slots: int,
 ) -> list[list[Filled]]:
-    """Fill the masks of every sequence by beam search.
+    """Fills the masks of every sequence by beam search.
 
     The masks are filled in their order. After each of them the `num_beams`
     fillings with the largest sum of log-probabilities are kept. The samples
@@ -112,112 +86,140 @@ def beam_search(
     distinct by construction, and less diverse than those of `greedy`.
 
     Args:
-        sequences: what to fill.
-        rank: gives the most likely words of rows (`WordScorer.rank`).
-        rank_exactly: the same without noise; a sentence where a decision is
-            closer than the noise is searched again with it.
-        num_samples: samples of each sequence.
-        num_beams: fillings to keep.
-        slots: rows of one call of the masked LM.
+        sequences: What to fill.
+        rank: Gives the most likely words of rows (`WordScorer.rank`).
+        num_samples: Samples of each sequence.
+        num_beams: Fillings to keep.
+        slots: Rows of one call of the masked LM.
 
     Returns:
         For each sequence its samples, the most likely first; fewer than
         `num_samples` only where there are no more fillings.
 
-    Source: "beam" in table 6 of the paper.
+    Reference:
+        "beam" in table 6 of the paper.
     """
-    found = [[] for _ in sequences]
-    waiting = longest_first(sequences)[::-1]
-    active: list[_Search] = []
-    while waiting or active:
-        while waiting and (len(active) + 1) * num_beams <= max(
-            slots, num_beams
-        ):
-            index = waiting.pop()
-            active.append(_Search(index, sequences[index], num_beams))
-        ranked = rank(_rows(active), num_beams + 1)
-        start, going = 0, []
-        for search in active:
-            stop = start + len(search.token_ids)
-            sure = search.advance(
-                ranked.token_ids[start:stop], ranked.log_probs[start:stop]
-            )
-            start = stop
-            if not sure:
-                search = _search_exactly(search, rank_exactly)
-            if search.done:
-                found[search.index] = search.samples(num_samples)
-            else:
-                going.append(search)
-        active = going
-    return found
-
-
-@dataclasses.dataclass
-class _Search:
-    """The beams of one sequence; there is one before the first mask."""
-
-    index: int
-    sequence: Masked
-    num_beams: int
-
-    def __post_init__(self):
-        self.token_ids = self.sequence.token_ids[None].copy()
-        self.words = np.zeros((1, 0), "int64")
-        self.scores = np.zeros(1)
-
-    @property
-    def done(self):
-        return self.words.shape[1] == len(self.sequence.positions)
-
-    def advance(self, token_ids, log_probs):
-        """Fill the next mask; returns whether noise left it as it is."""
-        totals = (self.scores[:, None] + log_probs).ravel()
-        # Equal ones: the better parent first, then the better word.
-        order = np.argsort(-np.round(totals, _EQUAL_DECIMALS), kind="stable")
-        order = order[: self.num_beams + 1]
-        kept = order[: self.num_beams]
-        parents = kept // token_ids.shape[1]
-        words = token_ids.ravel()[kept]
-        position = self.sequence.positions[self.words.shape[1]]
-        self.token_ids = self.token_ids[parents]
-        self.token_ids[:, position] = words
-        self.words = np.concatenate(
-            [self.words[parents], words[:, None]], axis=1
+    words, scores = _first_words(sequences, rank, num_beams, slots)
+    # Where there are fewer words than beams, the others begin without hope.
+    more = ((0, 0), (0, num_beams - words.shape[1]))
+    words = np.pad(words, more)
+    scores = np.pad(scores, more, constant_values=-np.inf)
+    return [
+        [one for one in found if one.token_ids != sequence.original][
+            :num_samples
+        ]
+        for sequence, found in zip(
+            sequences,
+            _fill_rest(sequences, words, scores, rank, slots),
+            strict=True,
         )
-        self.scores = totals[kept]
-        gaps = -np.diff(totals[order])
-        # Inside the beam the order matters at the end alone.
-        gaps = gaps if self.done else gaps[self.num_beams - 1 :]
-        return bool((gaps >= CLOSE).all())
-
-    def samples(self, count):
-        fillings = zip(self.words.tolist(), self.scores, strict=True)
-        samples = [
-            Filled(tuple(words), float(score)) for words, score in fillings
-        ]
-        original = self.sequence.original
-        return [one for one in samples if one.token_ids != original][:count]
+    ]
 
 
-def _search_exactly(search, rank_exactly):
-    search = _Search(search.index, search.sequence, search.num_beams)
-    while not search.done:
-        ranked = rank_exactly(_rows([search]), search.num_beams + 1)
-        search.advance(ranked.token_ids, ranked.log_probs)
-    return search
+def _first_words(sequences, rank, count, slots):
+    """The most likely words at the first mask, and their log-probabilities.
 
-
-def _rows(searches):
-    """The beams of all searches, each at its next mask."""
-    return rows_of(
-        [
-            dataclasses.replace(
-                search.sequence,
-                token_ids=token_ids,
-                positions=(search.sequence.positions[search.words.shape[1]],),
+    Both are (sequences, count), or less where there are no more words.
+    """
+    token_ids, segment_ids, lengths, positions = _as_rows(sequences)
+    order = _longest_first(lengths)
+    found = []
+    for start in range(0, len(order), slots):
+        rows = order[start : start + slots]
+        longest = lengths[rows].max()
+        found.append(
+            rank(
+                token_ids[rows, :longest],
+                segment_ids[rows, :longest],
+                lengths[rows],
+                positions[rows, 0],
+                count,
             )
-            for search in searches
-            for token_ids in search.token_ids
-        ]
+        )
+    back = np.argsort(order)
+    return tuple(
+        np.concatenate(parts)[back] for parts in zip(*found, strict=True)
     )
+
+
+def _fill_rest(sequences, words, scores, rank, slots):
+    """Fills the masks that follow the first one.
+
+    Args:
+        sequences: What to fill.
+        words: (sequences, beams) words for the first mask.
+        scores: (sequences, beams) their log-probabilities, -inf for none. The
+            beams of a sequence are filled together, and as many of their
+            fillings are kept: with one beam the most likely one.
+        rank: As for `greedy`.
+        slots: As for `greedy`.
+
+    Returns:
+        For each sequence its fillings, the most likely first.
+    """
+    token_ids, segment_ids, lengths, positions = _as_rows(sequences)
+    beams = words.shape[1]
+    token_ids = np.repeat(token_ids[:, None], beams, axis=1)
+    token_ids[np.arange(len(sequences)), :, positions[:, 0]] = words
+    scores = scores.copy()
+    masks = np.array([len(s.positions) for s in sequences])
+    filled = np.ones_like(masks)
+    waiting = _longest_first(lengths)
+    waiting = waiting[masks[waiting] > 1]
+    active = waiting[:0]
+    while len(waiting) or len(active):
+        free = max(1, slots // beams) - len(active)
+        active = np.concatenate([active, waiting[:free]])
+        waiting = waiting[free:]
+        longest = lengths[active].max()
+        here = positions[active, filled[active]]
+        found, log_probs = rank(
+            token_ids[active, :, :longest].reshape(-1, longest),
+            np.repeat(segment_ids[active, :longest], beams, axis=0),
+            np.repeat(lengths[active], beams),
+            np.repeat(here, beams),
+            beams,
+        )
+        count = found.shape[1]
+        totals = np.repeat(scores[active], count, axis=1)
+        totals += log_probs.reshape(totals.shape)
+        # Of equal ones: the better parent first, then the better word.
+        best = np.argsort(-totals, axis=1, kind="stable")[:, :beams]
+        scores[active] = np.take_along_axis(totals, best, axis=1)
+        token_ids[active] = token_ids[active[:, None], best // count]
+        found = found.reshape(totals.shape)
+        token_ids[active, :, here] = np.take_along_axis(found, best, axis=1)
+        filled[active] += 1
+        active = active[filled[active] < masks[active]]
+    return [
+        [
+            Filled(tuple(row[list(sequence.positions)].tolist()), float(score))
+            for row, score in zip(*of_sequence, strict=True)
+            if score > -np.inf
+        ]
+        for sequence, *of_sequence in zip(
+            sequences, token_ids, scores, strict=True
+        )
+    ]
+
+
+def _as_rows(sequences):
+    """Token ids, segment ids, lengths and positions, padded with zeros."""
+    return (
+        _padded([s.token_ids for s in sequences]),
+        _padded([s.segment_ids for s in sequences]),
+        np.array([len(s.token_ids) for s in sequences], "int32"),
+        _padded([s.positions for s in sequences]),
+    )
+
+
+def _padded(rows):
+    table = np.zeros((len(rows), max(map(len, rows), default=1)), "int32")
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return table
+
+
+def _longest_first(lengths):
+    """Indices that sort by length; equal ones keep their order."""
+    return np.argsort(-lengths, kind="stable")
