@@ -1,5 +1,7 @@
 """The augmenter beside a plain loop over algorithm 2, token by token."""
 
+import functools
+
 import numpy as np
 import pytest
 import threadpoolctl
@@ -9,8 +11,12 @@ from hypothesis import strategies as st
 
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
+from keras_mmel.text.augmentation.masking import count_masked
 from tests.text import tiny
 from tests.text.augmentation import plain_loop
+
+# Two words that are closer than this are as likely in single precision.
+CLOSE = 1e-4
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +27,8 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    directory = tiny.make_checkpoint(tmp_path_factory.mktemp("made"))
-    return plain_loop.PlainBert(directory), load_masked_lm(directory)
+def made(checkpoint, masked_lm):
+    return plain_loop.PlainBert(checkpoint), masked_lm
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +52,27 @@ def sentences(shared_dir, config, columns, count):
     return [row[0] if len(row) == 1 else row for row in rows]
 
 
-def expected_of(bert, tokenizer, encoded, sample, count, beams=None):
+def expected_of(models, encoded, positions, count, beams=None):
     """The plain loop at the masks that a sample tells."""
-    allowed = plain_loop.allowed_ids(tokenizer.vocabulary)
-    arguments = (encoded.token_ids, encoded.segment_ids, sample.positions)
-    mask = tokenizer.mask_id
-    if beams is None:
-        return plain_loop.algorithm_2(bert, *arguments, count, allowed, mask)
-    return plain_loop.plain_beam(bert, *arguments, count, beams, allowed, mask)
+    bert, masked_lm = models
+    tokenizer = masked_lm.tokenizer
+    how = plain_loop.algorithm_2
+    if beams is not None:
+        how = functools.partial(plain_loop.plain_beam, beams=beams)
+    return how(
+        bert.log_probs,
+        encoded.token_ids,
+        encoded.segment_ids,
+        positions,
+        count,
+        allowed=plain_loop.allowed_ids(tokenizer.vocabulary),
+        mask=tokenizer.mask_id,
+    )
 
 
 def assert_same(samples, expected):
+    expected, gap = expected
+    assert gap > CLOSE, "a case that may be decided either way"
     assert [one.token_ids for one in samples] == [tuple(z) for z, _ in expected]
     np.testing.assert_allclose(
         [one.log_prob for one in samples],
@@ -66,119 +81,114 @@ def assert_same(samples, expected):
     )
 
 
-def test_50_real_sentences(real, shared_dir):
-    bert, masked_lm = real
-    texts = sentences(shared_dir, "cola", ["sentence"], 42)
-    texts += sentences(shared_dir, "rte", ["sentence2"], 8)
-    assert len(set(texts)) == 50
-    augmenter = MaskedLMAugmenter(masked_lm, num_augmented=4)
-    tokenizer = masked_lm.tokenizer
-    result = augmenter.augment(texts)
-    for encoded, samples in zip(tokenizer.encode(texts), result, strict=True):
-        assert len(samples) == 4
-        length = len(encoded.token_ids) - 2
-        count = max(1, round(0.4 * length))
-        assert len(set(samples[0].positions)) == count
-        assert len({one.positions for one in samples}) == 1
-        expected = expected_of(bert, tokenizer, encoded, samples[0], 4)
-        assert_same(samples, expected)
+def check(models, texts, samples, count, beams=None):
+    """Compares whole texts; returns how many of them are clear cases."""
+    _, masked_lm = models
+    clear = 0
+    encoded = masked_lm.tokenizer.encode(texts)
+    for one, found in zip(encoded, samples, strict=True):
+        assert len(found) == count
+        assert len({sample.positions for sample in found}) == 1
+        expected = expected_of(models, one, found[0].positions, count, beams)
+        if expected[1] > CLOSE:
+            assert_same(found, expected)
+            clear += 1
+    return clear
+
+
+def test_real_sentences(real, shared_dir):
+    texts = sentences(shared_dir, "cola", ["sentence"], 16)
+    texts += sentences(shared_dir, "rte", ["sentence2"], 4)
+    assert len(set(texts)) == 20
+    _, masked_lm = real
+    result = MaskedLMAugmenter(masked_lm, num_augmented=4).augment(texts)
+    assert check(real, texts, result, 4) == 20
+    encoded = masked_lm.tokenizer.encode(texts)
+    for one, samples in zip(encoded, result, strict=True):
+        length = len(one.token_ids) - 2
+        masked = set(samples[0].positions)
+        assert len(masked) == count_masked(length, length, 0.4)
 
 
 def test_real_pairs_each_sentence_by_itself(real, shared_dir):
-    bert, masked_lm = real
+    _, masked_lm = real
     pairs = sentences(shared_dir, "rte", ["sentence1", "sentence2"], 12)
     pairs = sorted(pairs, key=lambda pair: len(pair[0]))[:3]
     tokenizer = masked_lm.tokenizer
     result = MaskedLMAugmenter(masked_lm, num_augmented=2).augment(pairs)
     for pair, samples in zip(pairs, result, strict=True):
-        joint = tokenizer.encode([pair])[0].token_ids
-        middle = joint.index(tokenizer.sep_id)
-        sides = [joint[: middle + 1], (tokenizer.cls_id, *joint[middle + 1 :])]
+        (joint,) = tokenizer.encode([pair])
+        middle = joint.token_ids.index(tokenizer.sep_id)
+        positions = samples[0].positions
+        # Each sentence as it would be encoded alone, and its masks.
         parts = [
-            [p for p in samples[0].positions if p < middle],
-            [p - middle for p in samples[0].positions if p > middle],
+            (pair[0], [p for p in positions if p < middle]),
+            (pair[1], [p - middle for p in positions if p > middle]),
         ]
-        allowed = plain_loop.allowed_ids(tokenizer.vocabulary)
-        found = [
-            plain_loop.algorithm_2(
-                bert,
-                side,
-                [0] * len(side),
-                positions,
-                2,
-                allowed,
-                tokenizer.mask_id,
-            )
-            for side, positions in zip(sides, parts, strict=True)
+        first, second = [
+            expected_of(real, tokenizer.encode([text])[0], masks, 2)
+            for text, masks in parts
         ]
-        assert_same(
-            samples,
-            [
-                (a + b[1:], log_a + log_b)
-                for (a, log_a), (b, log_b) in zip(*found, strict=True)
-            ],
-        )
+        both = [
+            (a + b[1:], log_a + log_b)
+            for (a, log_a), (b, log_b) in zip(first[0], second[0], strict=True)
+        ]
+        assert_same(samples, (both, min(first[1], second[1])))
 
 
 def test_beam_on_real_sentences(real, shared_dir):
-    bert, masked_lm = real
+    _, masked_lm = real
     texts = sentences(shared_dir, "cola", ["sentence"], 2)
-    tokenizer = masked_lm.tokenizer
     augmenter = MaskedLMAugmenter(
         masked_lm, num_augmented=3, search="beam", num_beams=3
     )
-    encoded = tokenizer.encode(texts)
-    for one, samples in zip(encoded, augmenter.augment(texts), strict=True):
-        expected = expected_of(bert, tokenizer, one, samples[0], 3, beams=3)
-        assert_same(samples, expected)
+    assert check(real, texts, augmenter.augment(texts), 3, 3) == 2
 
 
 words = st.sampled_from([w for w in tiny.WORDS if len(w) > 1])
 made_texts = st.lists(words, min_size=1, max_size=9).map(" ".join)
 
 
-@settings(max_examples=12, deadline=None)
+@functools.cache
+def made_augmenter(masked_lm, *settings):
+    ratio, search, slots, count = settings
+    return MaskedLMAugmenter(
+        masked_lm, count, ratio, search, pairs="concatenated", slots=slots
+    )
+
+
+@settings(max_examples=15, deadline=None)
 @given(
     texts=st.lists(
         st.one_of(made_texts, st.tuples(made_texts, made_texts)),
         min_size=1,
         max_size=4,
     ),
-    ratio=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
-    search=st.sampled_from(["greedy", "beam"]),
-    slots=st.integers(1, 9),
-    count=st.integers(1, 4),
+    how=st.sampled_from(
+        [
+            (0.0, "greedy", 3, 4),
+            (0.5, "greedy", 9, 3),
+            (1.0, "greedy", 1, 1),
+            (0.2, "beam", 9, 1),
+            (0.5, "beam", 4, 3),
+        ]
+    ),
 )
-def test_made_model(made, texts, ratio, search, slots, count):
-    bert, masked_lm = made
-    tokenizer = masked_lm.tokenizer
-    augmenter = MaskedLMAugmenter(
-        masked_lm,
-        count,
-        ratio,
-        search,
-        pairs="concatenated",
-        slots=slots,
-    )
+def test_made_model(made, texts, how):
+    _, masked_lm = made
+    *_, search, _, count = how
     beams = None if search == "greedy" else count + 1
-    encoded = tokenizer.encode(texts)
-    for one, samples in zip(encoded, augmenter.augment(texts), strict=True):
-        assert len(samples) == count
-        expected = expected_of(bert, tokenizer, one, samples[0], count, beams)
-        assert_same(samples, expected)
+    samples = made_augmenter(masked_lm, *how).augment(texts)
+    check(made, texts, samples, count, beams)
 
 
 def test_rank_follows_where_a_sample_is_the_original(made):
-    bert, masked_lm = made
-    tokenizer = masked_lm.tokenizer
+    _, masked_lm = made
     augmenter = MaskedLMAugmenter(masked_lm, 3)
     # What the masked LM likes best for a single word, as the original.
-    best = augmenter.augment(["film"])[0][0]
+    best, *others = augmenter.augment(["film"])[0]
     samples = augmenter.augment([best.text])[0]
     assert best.token_ids not in [one.token_ids for one in samples]
-    encoded = tokenizer.encode([best.text])[0]
-    expected = expected_of(bert, tokenizer, encoded, samples[0], 3)
-    assert_same(samples, expected)
-    wider = MaskedLMAugmenter(masked_lm, 4).augment(["film"])[0]
+    assert check(made, [best.text], [samples], 3) == 1
     # One word, so the mask looks the same whatever stood there.
-    assert samples[:2] == wider[1:3]
+    assert samples[:2] == others

@@ -3,7 +3,6 @@ import dataclasses
 import itertools
 
 import keras
-import keras_hub
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,17 +12,8 @@ from hypothesis import strategies as st
 from keras_mmel.text import Augmented
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
+from keras_mmel.text.augmentation.masking import count_masked
 from tests.text import tiny
-
-
-@pytest.fixture(scope="module")
-def masked_lm(tmp_path_factory):
-    return load_masked_lm(tiny.make_checkpoint(tmp_path_factory.mktemp("made")))
-
-
-@pytest.fixture(scope="module")
-def augmenter(masked_lm):
-    return MaskedLMAugmenter(masked_lm)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +51,8 @@ def test_samples_differ_only_at_their_positions(augmenter):
         for one in samples:
             assert isinstance(one, Augmented)
             assert len(one.token_ids) == len(encoded.token_ids)
-            differ = {
-                i
-                for i, pair in enumerate(
-                    zip(one.token_ids, encoded.token_ids, strict=True)
-                )
-                if pair[0] != pair[1]
-            }
-            assert differ <= set(one.positions)
+            same = np.equal(one.token_ids, encoded.token_ids)
+            assert set(np.flatnonzero(~same)) <= set(one.positions)
             assert one.log_prob < 0
             filled = {one.token_ids[p] for p in one.positions}
             assert not filled & set(tokenizer.banned_ids.tolist())
@@ -123,7 +107,7 @@ def test_concatenated_pairs_see_each_other(masked_lm):
     encoded = joint.tokenizer.encode(pairs)
     for one, samples in zip(encoded, found, strict=True):
         length = sum(s is not None for s in one.sequence_ids)
-        assert len(samples[0].positions) == round(0.4 * length)
+        assert len(samples[0].positions) == count_masked(length, length, 0.4)
     # Same masks in both, other words because of the other sentence.
     assert found[0][0].positions == found[1][0].positions
     assert [one.text[0] for one in found[0]] != [o.text[0] for o in found[1]]
@@ -166,33 +150,20 @@ def test_ratio_of_words_counts_words(masked_lm):
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
 def test_independent_of_batch_order_shard_and_slots(masked_lm, search):
-    texts = made_texts(16)
-    names = [f"id {i}" for i in range(16)]
+    texts = made_texts(10)
+    names = [f"id {i}" for i in range(10)]
     base = MaskedLMAugmenter(masked_lm, 3, search=search)
     expected = base.augment(texts, names)
     assert base.augment(texts, names) == expected
+    order = np.random.default_rng(0).permutation(10)
     for slots in (1, 7):
         other = MaskedLMAugmenter(masked_lm, 3, search=search, slots=slots)
-        order = np.random.default_rng(slots).permutation(16)
         shuffled = other.augment(
             [texts[i] for i in order], [names[i] for i in order]
         )
-        assert [shuffled[list(order).index(i)] for i in range(16)] == expected
-    shard = base.augment(texts[1::3], names[1::3])
-    assert shard == expected[1::3]
-    alone = [base.augment([texts[i]], [names[i]])[0] for i in range(0, 16, 5)]
-    assert alone == expected[::5]
-
-
-@pytest.mark.parametrize(
-    "search", ["greedy", pytest.param("beam", marks=pytest.mark.slow)]
-)
-def test_independent_of_jit(masked_lm, search):
-    # Short ones, so that few shapes have to be compiled.
-    texts = ["the film was good", "a book", "it is", "you see the city"]
-    plain = MaskedLMAugmenter(masked_lm, 3, search=search)
-    compiled = MaskedLMAugmenter(masked_lm, 3, search=search, jit_compile=True)
-    assert compiled.augment(texts) == plain.augment(texts)
+        assert shuffled == [expected[i] for i in order]
+    assert base.augment(texts[1::3], names[1::3]) == expected[1::3]
+    assert base.augment(texts[:1], names[:1]) == expected[:1]
 
 
 def test_log_prob_takes_no_part_in_equality():
@@ -242,7 +213,7 @@ def test_progress_counts_every_text(masked_lm, search):
 def test_config_tells_what_decides(masked_lm, augmenter):
     base = augmenter.get_config()
     assert base["tokenizer"] == masked_lm.tokenizer.fingerprint
-    same = MaskedLMAugmenter(masked_lm, slots=5, jit_compile=True)
+    same = MaskedLMAugmenter(masked_lm, slots=5)
     assert same.get_config() == base
     assert set(map(type, base.values())) <= {int, float, str, type(None)}
     changes = [
@@ -278,13 +249,6 @@ def test_texts_with_little_to_mask(augmenter):
     assert [len(samples) for samples in result] == [0, 0, 4, 0, 4, 0, 4]
 
 
-def test_sample_that_is_the_original_is_replaced(augmenter):
-    best = augmenter.augment(["film"])[0]
-    again = augmenter.augment([best[0].text])[0]
-    assert len(again) == 4
-    assert again[:3] == best[1:]
-
-
 def test_as_many_samples_as_there_are_words(masked_lm):
     words = len(masked_lm.tokenizer.vocabulary) - len(
         masked_lm.tokenizer.banned_ids
@@ -316,7 +280,7 @@ def test_long_texts_are_cut_before_masks_are_chosen(masked_lm, augmenter):
     for one in samples[0] + samples[1]:
         assert len(one.token_ids) == 64
         assert one.token_ids[-1] == augmenter.tokenizer.sep_id
-    assert len(samples[0][0].positions) == round(0.4 * 62)
+    assert len(samples[0][0].positions) == count_masked(62, 62, 0.4)
     # What was cut off stays as it was.
     assert samples[0][0].text.endswith(" ".join(["", *words[62:]]))
     assert len(set(ids_of(samples[0]))) == 4
@@ -386,19 +350,7 @@ def test_no_texts(augmenter):
     assert list(augmenter.augment_stream(iter(()))) == []
 
 
-def hub_masked_lm(words):
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=words,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        max_sequence_length=20,
-    )
-    return keras_hub.models.BertMaskedLM(backbone)
-
-
-def test_masked_lm_of_keras_hub_with_a_tokenizer(masked_lm):
+def test_masked_lm_of_keras_hub_with_a_tokenizer(masked_lm, hub_masked_lm):
     tokenizer = masked_lm.tokenizer
     # Some checkpoints have more rows than words; those are never filled in.
     model = hub_masked_lm(len(tokenizer.vocabulary) + 7)
@@ -408,7 +360,7 @@ def test_masked_lm_of_keras_hub_with_a_tokenizer(masked_lm):
     assert max(max(z) for z in ids_of(samples)) < len(tokenizer.vocabulary)
 
 
-def test_model_and_tokenizer_must_belong_together(masked_lm):
+def test_model_and_tokenizer_must_belong_together(masked_lm, hub_masked_lm):
     tokenizer = masked_lm.tokenizer
     with pytest.raises(TypeError, match="tokenizer.*from_directory"):
         MaskedLMAugmenter(hub_masked_lm(300))

@@ -1,13 +1,10 @@
 """BERT in NumPy float64, from the names of Hugging Face's tensors."""
 
-import math
-
 import numpy as np
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+from scipy.special import erf
 
 ACTIVATIONS = {
-    "gelu": lambda x: x * 0.5 * (1 + _erf(x / np.sqrt(2))),
+    "gelu": lambda x: x * 0.5 * (1 + erf(x / np.sqrt(2))),
     "gelu_new": lambda x: (
         x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     ),
@@ -44,8 +41,10 @@ class NumpyBert:
         return x
 
     def logits(self, token_ids, segment_ids):
+        return self.head(self.hidden(token_ids, segment_ids))
+
+    def head(self, x):
         w, head = self.weights, "cls.predictions"
-        x = self.hidden(token_ids, segment_ids)
         x = self._act(self._dense(x, f"{head}.transform.dense"))
         x = self._norm(x, f"{head}.transform.LayerNorm")
         matrix = w.get(

@@ -3,8 +3,10 @@ import collections
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings
 from hypothesis import strategies as st
 
+from keras_mmel.text.augmentation.masking import Masking
 from keras_mmel.text.augmentation.masking import choose_positions
 from keras_mmel.text.augmentation.masking import count_masked
 
@@ -34,18 +36,18 @@ def test_count_is_at_most_what_may_be_masked():
     assert count_masked(0, 0, 0.4) == 0
 
 
+@settings(max_examples=50, deadline=None)
 @given(
-    length=st.integers(1, 60),
+    candidates=st.sets(st.integers(0, 500), min_size=1, max_size=30).map(
+        sorted
+    ),
     data=st.data(),
     seed=st.integers(),
     example_id=st.text(),
 )
 def test_chosen_positions_are_distinct_candidates(
-    length, data, seed, example_id
+    candidates, data, seed, example_id
 ):
-    candidates = sorted(
-        data.draw(st.sets(st.integers(0, 500), min_size=1, max_size=length))
-    )
     count = data.draw(st.integers(1, len(candidates)))
     chosen = choose_positions(candidates, count, seed, example_id)
     assert len(set(chosen)) == len(chosen) == count
@@ -57,13 +59,8 @@ def test_chosen_positions_are_distinct_candidates(
 
 def test_order_and_choice_are_uniform():
     count = 6000
-    firsts = collections.Counter()
-    seconds = collections.Counter()
-    for i in range(count):
-        first, second = choose_positions(range(4), 2, 0, str(i))
-        firsts[first] += 1
-        seconds[second] += 1
-    for counted in (firsts, seconds):
+    chosen = [choose_positions(range(4), 2, 0, str(i)) for i in range(count)]
+    for counted in map(collections.Counter, zip(*chosen, strict=True)):
         observed = np.array([counted[i] for i in range(4)])
         chi_squared = ((observed - count / 4) ** 2 / (count / 4)).sum()
         # 3 degrees of freedom: above this once in 10,000 seeds.
@@ -85,3 +82,24 @@ def test_seed_id_and_segment_decide():
 def test_known_choice():
     # The choice is part of a data set: it must never change.
     assert choose_positions(range(1, 11), 4, 0, "0") == (1, 6, 4, 5)
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_sequences_of_a_pair(masked_lm, separate):
+    tokenizer = masked_lm.tokenizer
+    masking = Masking(tokenizer, 1.0, "token", separate, 0)
+    (encoded,) = tokenizer.encode([("a film", "it was good")])
+    sequences = masking.mask(encoded, "7")
+    cls, sep, mask = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
+    first, second = [cls, mask, mask, sep], [mask, mask, mask, sep]
+    if separate:
+        expected = [first, [cls, *second]], [[0] * 4, [0] * 5], [0, 3]
+    else:
+        expected = [first + second], [[0] * 4 + [1] * 4], [0]
+    assert [s.token_ids.tolist() for s in sequences] == expected[0]
+    assert [s.segment_ids.tolist() for s in sequences] == expected[1]
+    assert [s.start for s in sequences] == expected[2]
+    for one in sequences:
+        assert one.original == tuple(
+            encoded.token_ids[one.start + p] for p in one.positions
+        )

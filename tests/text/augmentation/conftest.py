@@ -1,0 +1,41 @@
+"""A made masked LM and its augmenter, for every test of the folder."""
+
+import keras_hub
+import pytest
+
+from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import load_masked_lm
+from tests.text import tiny
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    return tiny.make_checkpoint(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(scope="session")
+def masked_lm(checkpoint):
+    return load_masked_lm(checkpoint)
+
+
+@pytest.fixture(scope="session")
+def augmenter(masked_lm):
+    return MaskedLMAugmenter(masked_lm)
+
+
+@pytest.fixture(scope="session")
+def hub_masked_lm():
+    """Makes a small masked LM by keras-hub itself, given its vocabulary."""
+
+    def make(vocabulary_size):
+        backbone = keras_hub.models.BertBackbone(
+            vocabulary_size,
+            num_layers=2,
+            num_heads=2,
+            hidden_dim=16,
+            intermediate_dim=32,
+            max_sequence_length=20,
+        )
+        return keras_hub.models.BertMaskedLM(backbone)
+
+    return make
