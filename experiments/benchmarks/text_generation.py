@@ -8,7 +8,6 @@ layout, "tiny" in what follows) and with a BERT-base of random weights and the
 same tokenizer, four samples each, 40% of the tokens masked:
 
     ours               `MaskedLMAugmenter`
-    ours_jit           the same with `jit_compile=True` (tiny alone)
     keras_loop         algorithm 2 as written down: one sentence and one mask
                        at a time through the Keras model
     transformers_loop  the same through `transformers.BertForMaskedLM`
@@ -226,11 +225,6 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
         "ours": lambda: _timed(augmenter.augment, texts),
         "keras_loop": lambda: _timed(keras_loop.run, job),
     }
-    if size == "tiny":
-        compiled = MaskedLMAugmenter(
-            masked_lm, NUM_AUGMENTED, MASK_RATIO, jit_compile=True
-        )
-        arms["ours_jit"] = lambda: _timed(compiled.augment, texts)
     for name in PEERS if peers else ():
         arms[name] = lambda name=name: peers.run(job | {"arm": name})
     spent, same = {name: [] for name in arms}, {}
@@ -238,7 +232,7 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
         # The first round compiles and warms up. A different order each time.
         for name in order(arms, round_):
             seconds, found = arms[name]()
-            count = len(texts) if name.startswith("ours") else few
+            count = len(texts) if name == "ours" else few
             if round_ >= 0:
                 spent[name].append(count / seconds)
             if name.endswith("loop"):

@@ -77,7 +77,7 @@ def test_help_lists_the_commands(capsys):
         (
             "augment",
             MaskedLMAugmenter,
-            {"masked_lm", "tokenizer", "jit_compile"},
+            {"masked_lm", "tokenizer"},
         ),
         (
             "label",
