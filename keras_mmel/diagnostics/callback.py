@@ -1,10 +1,8 @@
 """The callback that looks at view weights during `fit`."""
 
-import contextlib
 import os
 import time
 from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,55 +21,6 @@ from keras_mmel.mmel_model import MMELModel
 _SHARE = 0.01
 
 
-class Budget:
-    """Says when something may run without taking more than a share of time.
-
-    Args:
-        share: Time it may take, in units of all other time since `start`.
-        clock: Gives seconds; for tests.
-    """
-
-    def __init__(
-        self, share: float, clock: Callable[[], float] = time.perf_counter
-    ):
-        self.share = share
-        self._clock = clock
-        self._last = 0.0
-        self._is_warm = False
-        self.start()
-
-    def start(self) -> None:
-        """Starts to count, from nothing spent."""
-        self.spent = 0.0
-        self._began = self._clock()
-
-    def allows(self) -> bool:
-        """Whether one more run, as long as the last, stays within the share.
-
-        The first two are always allowed: the first one, which loads and
-        allocates what later ones find in place, tells nothing about the time
-        of the others and does not count.
-        """
-        others = self._clock() - self._began - self.spent
-        return self.spent + self._last <= self.share * others
-
-    @contextlib.contextmanager
-    def spend(self) -> Iterator[None]:
-        """Counts what runs inside."""
-        began = self._clock()
-        try:
-            yield
-        finally:
-            took = self._clock() - began
-            if self._is_warm:
-                self._last = took
-                self.spent += took
-            else:
-                # As if it had not been, for the time of the others as well.
-                self._began += took
-                self._is_warm = True
-
-
 class ViewWeights(keras.callbacks.Callback):
     """Records the view weights of fixed groups while a model trains.
 
@@ -83,8 +32,8 @@ class ViewWeights(keras.callbacks.Callback):
     By default it looks at the end of epochs: of every epoch where that takes
     at most 1 % of the time of training, else of as many as that share allows
     (the first look, which warms up, is not counted), and always of the first
-    and the last. Give `every_n_epochs` or
-    `every_n_steps` for looks at fixed times, whatever they take.
+    and the last. Give `every_n_epochs` or `every_n_steps` for looks at fixed
+    times, whatever they take.
 
     Give the callback as the last one, so that its logs have what others add.
 
@@ -156,27 +105,17 @@ class ViewWeights(keras.callbacks.Callback):
         save_to: str | os.PathLike | None = None,
     ):
         super().__init__()
-        for name, value in (
-            ("every_n_epochs", every_n_epochs),
-            ("every_n_steps", every_n_steps),
-        ):
-            if value is None:
-                continue
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int)
-                or value < 1
-            ):
-                raise ValueError(
-                    f"`{name}` must be None or a positive integer. "
-                    f"Received: {name}={value!r}"
-                )
-        if every_n_epochs and every_n_steps:
+        intervals = {
+            "every_n_epochs": every_n_epochs,
+            "every_n_steps": every_n_steps,
+        }
+        given = {n: v for n, v in intervals.items() if v is not None}
+        if len(given) == 2:
             raise ValueError(
-                "Give `every_n_epochs` or `every_n_steps`, not both. Received: "
-                f"every_n_epochs={every_n_epochs}, "
-                f"every_n_steps={every_n_steps}"
+                "Give `every_n_epochs` or `every_n_steps`, not both. "
+                f"Received: {given}"
             )
+        _check_positive(num_groups=num_groups, batch_size=batch_size, **given)
         self.every_n_epochs = every_n_epochs
         self.every_n_steps = every_n_steps
         self.save_to = None if save_to is None else npz_path(save_to)
@@ -191,8 +130,8 @@ class ViewWeights(keras.callbacks.Callback):
         )
         self.log_dir = log_dir
         self._writer: Any = None
-        self._budget = Budget(_SHARE)
         self._epoch = 0
+        self._began = self._spent = self._last = 0.0
         self._steps_seen = self._batch = 0
         if every_n_steps:
             # Keras waits for the log of every step where a callback has this
@@ -220,7 +159,8 @@ class ViewWeights(keras.callbacks.Callback):
             folder = os.path.join(self.log_dir, "view_weights")
             self._writer = tensorboard.open_writer(folder)
         self._steps_seen = 0
-        self._budget.start()
+        self._began = time.perf_counter()
+        self._spent = self._last = 0.0
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch, self._batch = epoch + 1, -1
@@ -234,7 +174,10 @@ class ViewWeights(keras.callbacks.Callback):
         if self.every_n_epochs:
             is_due = (epoch + 1) % self.every_n_epochs == 0
         else:
-            is_due = self._budget.allows()
+            # One more look, as long as the last, must stay within the share
+            # of all other time.
+            others = time.perf_counter() - self._began - self._spent
+            is_due = self._spent + self._last <= _SHARE * others
         if is_due:
             self._look(step)
 
@@ -256,21 +199,29 @@ class ViewWeights(keras.callbacks.Callback):
             self._look(self._step())
 
     def _look(self, step):
-        with self._budget.spend():
-            self._sync()
-            weights, losses = probes.measure(self.model, self.probe)
-            has_lambda = hasattr(self.model.objective, "lambda_p")
-            self.run.add(
-                weights,
-                losses,
-                step=step,
-                epoch=self._epoch,
-                lambda_p=self.model.lambda_p if has_lambda else np.nan,
-            )
-            if self._writer is not None:
-                tensorboard.write_record(self._writer, self.run)
-            if self.save_to is not None:
-                self.run.save(self.save_to)
+        began = time.perf_counter()
+        self._sync()
+        weights, losses = probes.measure(self.model, self.probe)
+        has_lambda = hasattr(self.model.objective, "lambda_p")
+        self.run.add(
+            weights,
+            losses,
+            step=step,
+            epoch=self._epoch,
+            lambda_p=self.model.lambda_p if has_lambda else np.nan,
+        )
+        if self._writer is not None:
+            tensorboard.write_record(self._writer, self.run)
+        if self.save_to is not None:
+            self.run.save(self.save_to)
+        took = time.perf_counter() - began
+        if len(self.run.steps) > 1:
+            self._last = took
+            self._spent += took
+        else:
+            # The first look loads and allocates what later ones find in
+            # place, and tells nothing about their time: as if it had not been.
+            self._began += took
 
     def _step(self):
         self._sync()
@@ -281,6 +232,15 @@ class ViewWeights(keras.callbacks.Callback):
         """On JAX the values are outside of the model while it trains."""
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
+
+
+def _check_positive(**settings):
+    for name, value in settings.items():
+        if type(value) is not int or value < 1:
+            raise ValueError(
+                f"`{name}` must be a positive integer. "
+                f"Received: {name}={value!r}"
+            )
 
 
 def _number(value):

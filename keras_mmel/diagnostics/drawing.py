@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.diagnostics.weight_statistics import mean
 from keras_mmel.pages import pictures
 from keras_mmel.pages.words import mark
 
@@ -38,7 +37,6 @@ _LOSSES = {
     "val_loss": ("validation", _GREEN),
 }
 _MOST_LINES = 7
-_MOST_CLASSES = 20
 _CHARACTERS = 52
 
 
@@ -65,19 +63,17 @@ def make_figure(draw: Callable, *args: Any, shown: bool = True) -> Any:
 
 def panels(run: Run) -> list[Callable]:
     """What there is to draw of a run, by functions of axes and the run."""
-    has_classes = run.weights and run.records[-1].summary["per_class"]
     found = {
         _draw_losses: any(_curve(run, name)[1].size for name in _LOSSES),
         _draw_effective: run.weights or _curve(run, "effective_views")[1].size,
         _draw_by_view: run.weights,
-        _draw_by_class: has_classes,
-        _draw_spread: run.weights and not has_classes,
+        _draw_spread: run.weights,
     }
     return [draw for draw, is_there in found.items() if is_there]
 
 
 def draw_run(figure: Any, run: Run) -> None:
-    """Losses, effective views, weight by view, and weight by class.
+    """Losses, effective views, weight by view, and spread of the losses.
 
     Args:
         figure: A figure of matplotlib.
@@ -161,21 +157,6 @@ def _draw_by_view(axes, run):
         axes.plot(run.steps, of_view, color=color, label=label, marker=".")
     axes.axhline(1, **_DASHED)
     _finish(axes, run, "Mean weight of each view, in equal shares")
-
-
-def _draw_by_class(axes, run):
-    found = [
-        (values["heaviest_share"], run.class_name(index))
-        for index, values in run.records[-1].summary["per_class"].items()
-    ]
-    shares, names = zip(*sorted(found)[-_MOST_CLASSES:], strict=True)
-    places = range(len(names))
-    axes.barh(places, shares, color=_ORANGE, height=0.6)
-    size = 8 if len(names) < 12 else 6
-    axes.set_yticks(places, names, fontsize=size, parse_math=False)
-    equal = mean(1 / np.maximum(run.counted.sum(axis=1), 1))
-    axes.axvline(equal, **_DASHED)
-    axes.set_title("Share of the heaviest view, by class (last record)")
 
 
 def _draw_spread(axes, run):

@@ -12,9 +12,6 @@ from keras_mmel import groups
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 
-# Left as they are for the message of `check_groups`.
-_NOT_DENSE = ("RaggedTensor", "SparseTensor")
-
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
@@ -50,20 +47,7 @@ def make_probe(data: Any, num_groups: int, batch_size: int) -> Probe:
     Raises:
         ValueError: If the data hold no group, no labels, or another structure
             than the contract's.
-
-    Example:
-
-    ```python
-    probe = make_probe(({"views": views}, labels), 64, 32)
-    probe.mask.shape  # (groups, num_views)
-    ```
     """
-    for name, value in (("num_groups", num_groups), ("batch_size", batch_size)):
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(
-                f"`{name}` must be a positive integer. "
-                f"Received: {name}={value!r}"
-            )
     batches: list = []
     left = num_groups
     for batch in _batches(data):
@@ -118,12 +102,8 @@ def pad(parts: Sequence[np.ndarray], value: Any) -> np.ndarray:
     width = max(part.shape[1] for part in parts)
     return np.concatenate(
         [
-            np.pad(
-                part,
-                [(0, 0), (0, width - part.shape[1])],
-                constant_values=value,
-            )
-            for part in parts
+            np.pad(p, [(0, 0), (0, width - p.shape[1])], constant_values=value)
+            for p in parts
         ]
     )
 
@@ -146,33 +126,25 @@ def _batches(data):
 
 
 def _checked(batch):
-    if not isinstance(batch, (tuple, list)) or len(batch) not in (1, 2, 3):
-        batch = (batch,)
-    groups.check_groups(_as_arrays(batch[0]))
-    if len(batch) == 1:
+    """Features and labels of a batch, as arrays."""
+    x, *y = batch if isinstance(batch, (tuple, list)) else (batch,)
+    groups.check_groups(x)
+    if not y or y[0] is None:
         raise ValueError(
             "`probe` needs labels: the weights come from the view losses. "
             "Give `(x, y)`. Received: x alone"
         )
-    x, y = _as_arrays(batch[0]), _as_arrays(batch[1])
-    if x.get("mask") is None:
-        x = {"views": x["views"]}
+    y = y[0]
+    if isinstance(y, list) and not any(hasattr(v, "shape") for v in y):
+        y = np.asarray(y)
+    x = {name: value for name, value in x.items() if value is not None}
+    x, y = keras.tree.map_structure(np.asarray, (x, y))
     checks.check_labels(groups.split_labels(y).label, groups.sizes_of(x))
     return x, y
 
 
-def _as_arrays(nest):
-    def convert(leaf):
-        if leaf is None or type(leaf).__name__ in _NOT_DENSE:
-            return leaf
-        return np.asarray(leaf)
-
-    if isinstance(nest, list) and not any(hasattr(v, "shape") for v in nest):
-        nest = np.asarray(nest)
-    return keras.tree.map_structure(convert, nest)
-
-
 def _mask(x):
-    if "mask" in x:
-        return np.asarray(x["mask"], dtype=bool)
-    return np.ones(keras.tree.flatten(x["views"])[0].shape[:2], dtype=bool)
+    sizes = groups.sizes_of(x)
+    if sizes.mask is not None:
+        return np.asarray(sizes.mask, dtype=bool)
+    return np.ones((sizes.batch, sizes.views), dtype=bool)

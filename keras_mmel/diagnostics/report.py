@@ -27,6 +27,21 @@ _NEARLY_ONE = 0.25
 _HEAVY = 1.5
 _MOST_NAMES = 4
 
+_CURVES = (
+    "R is what is trained on; the loss of the originals is comparable to that "
+    "of validation. The effective number of views is the exponential of the "
+    "weights' entropy."
+)
+_WEIGHTS = (
+    "A view of weight 1 has an equal share of its group. Views without weight "
+    "(padding; the original in the soft objective) are left out."
+)
+_VIEWS = (
+    "Views of the probe with the largest and the smallest view losses, and the "
+    "groups whose weights are the most uneven. The bar is the weight in the "
+    "group."
+)
+
 
 def write_report(
     run: Any, path: str | os.PathLike, title: str = "View weights of a run"
@@ -70,34 +85,18 @@ def write_report(
         sections.append(page.section("Training", figure, _CURVES))
     if run.weights:
         figure = _figure(drawing.draw_weights, run, -1)
+        last = Html(figure + _classes(run))
         sections.append(
-            page.section("Weights at the last record", figure, _WEIGHTS)
+            page.section("Weights at the last record", last, _WEIGHTS)
         )
-        sections.append(_classes(run))
         if run.images is not None or run.texts is not None:
-            sections.append(page.section("Views", _views(run), _HARDEST))
-            sections.append(page.section("Groups", _groups(run), _GROUPS))
-    sections.append(_log(run))
+            sections.append(page.section("Views", _views(run), _VIEWS))
+    if run.logs:
+        sections.append(page.section("Log", _log(run)))
     html = page.page(title, _subtitle(run), sections)
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(html, encoding="utf-8")
-
-
-_CURVES = (
-    "R is what is trained on; the loss of the originals is comparable to that "
-    "of validation. The effective number of views is the exponential of the "
-    "weights' entropy."
-)
-_WEIGHTS = (
-    "A view of weight 1 has an equal share of its group. Views without weight "
-    "(padding; the original in the soft objective) are left out."
-)
-_HARDEST = (
-    "Views of the probe with the largest and the smallest view losses. "
-    "The number is the loss, the bar the weight in the group."
-)
-_GROUPS = "Groups of the probe whose weights are the most uneven."
 
 
 def _subtitle(run):
@@ -126,7 +125,7 @@ def _tiles(run):
             ("share of the heaviest view", f"{found['heaviest_share']:.3f}"),
             ("spread of view losses", f"{found['spread']:.3g}"),
         ]
-        if np.isfinite(run.lambda_p[-1]) or np.isinf(run.lambda_p[-1]):
+        if not math.isnan(run.lambda_p[-1]):
             tiles.append(("lambda_p", f"{run.lambda_p[-1]:.3g}"))
     for name in ("original_loss", "val_loss"):
         value = run.logs[-1].get(name) if run.logs else None
@@ -197,22 +196,15 @@ def _figure(draw, *args):
     """A drawing as inline SVG, in the colours of the page."""
     # Not one of pyplot's figures, which a notebook would show.
     figure = drawing.make_figure(draw, *args, shown=False)
-    file = io.StringIO()
+    file, no_dates = io.StringIO(), {"Date": None, "Creator": None}
     with extras.need("matplotlib", "plots").rc_context(drawing.SETTINGS):
-        figure.savefig(
-            file,
-            format="svg",
-            transparent=True,
-            metadata={"Date": None, "Creator": None},
-        )
+        figure.savefig(file, format="svg", transparent=True, metadata=no_dates)
     svg = file.getvalue()
     return Html(svg[svg.index("<svg") :].replace(drawing.INK, "currentColor"))
 
 
 def _classes(run):
-    found = run.records[-1].summary["per_class"]
-    if not found:
-        return ""
+    heading = ("class", "groups", "effective views", "heaviest share", "loss")
     rows = [
         (
             run.class_name(index),
@@ -221,71 +213,50 @@ def _classes(run):
             f"{values['heaviest_share']:.3f}",
             f"{values['loss']:.4g}",
         )
-        for index, values in found.items()
+        for index, values in run.records[-1].summary["per_class"].items()
     ]
-    heading = ("class", "groups", "effective views", "heaviest share", "loss")
-    return page.section("Classes", page.table(rows, heading))
+    return page.table(rows, heading) if rows else ""
 
 
 def _views(run):
-    hardest = run.records[-1].hardest
+    hardest, uneven = run.records[-1].hardest, run.records[-1].uneven
     size = min(_SHOWN_VIEWS, max(len(hardest) // 2, 1))
-    parts = {"Hardest": hardest[:size], "Easiest": hardest[::-1][:size]}
-    return Html(
-        "".join(
-            _row(run, name, chosen.tolist(), "group {group}, {name}")
-            for name, chosen in parts.items()
-        )
-    )
-
-
-def _groups(run):
-    return Html(
-        "".join(
-            _row(
-                run,
-                run.group_name(group),
-                [(group, view) for view in np.flatnonzero(run.mask[group])],
-                "{name}",
-            )
-            for group in run.records[-1].uneven[:_SHOWN_GROUPS]
-        )
-    )
-
-
-def _row(run, heading, places, label):
-    """Views under a heading, each with a bar for its weight."""
-    cells = []
-    for group, view in places:
-        name = label.format(group=group, name=run.view_names[view])
-        weight, loss = run.weights[-1][group, view], run.losses[-1][group, view]
-        if run.images is not None:
-            content = pictures.image(run.images[group, view], name)
-        else:
-            content = page.marked(run.texts[group][0], run.texts[group][view])
-        width = 100 * np.clip(np.nan_to_num(weight), 0, 1)
-        cells.append(
-            f'<div class="view">{content}<div class="track">'
-            f'<div class="bar" style="width:{width:.1f}%"></div></div>'
-            f'<div class="label">{page.escape(name)}: weight {weight:.2f}, '
-            f"loss {loss:.3g}</div></div>"
-        )
+    rows = {"Hardest": hardest[:size], "Easiest": hardest[::-1][:size]}
+    for group in uneven[:_SHOWN_GROUPS]:
+        views = np.flatnonzero(run.mask[group])
+        rows[run.group_name(group)] = [(group, view) for view in views]
     kind = "images" if run.images is not None else "texts"
-    heading = page.escape(heading)
-    return f'<h3>{heading}</h3><div class="{kind}">{"".join(cells)}</div>'
+    parts = []
+    for heading, places in rows.items():
+        views = "".join(_view(run, group, view) for group, view in places)
+        heading = page.escape(heading)
+        parts.append(f'<h3>{heading}</h3><div class="{kind}">{views}</div>')
+    return Html("".join(parts))
+
+
+def _view(run, group, view):
+    """A view with a bar for its weight."""
+    name = f"group {group}, {run.view_names[view]}"
+    if run.images is not None:
+        content = pictures.image(run.images[group, view], name)
+    else:
+        content = page.marked(run.texts[group][0], run.texts[group][view])
+    weight, loss = run.weights[-1][group, view], run.losses[-1][group, view]
+    width = 100 * np.clip(np.nan_to_num(weight), 0, 1)
+    return (
+        f'<div class="view">{content}<div class="track">'
+        f'<div class="bar" style="width:{width:.1f}%"></div></div>'
+        f'<div class="label">{page.escape(name)}: weight {weight:.2f}, '
+        f"loss {loss:.3g}</div></div>"
+    )
 
 
 def _log(run):
-    if not run.logs:
-        return ""
     names = list(dict.fromkeys(name for log in run.logs for name in log))
+    values = [[log.get(name, "") for name in names] for log in run.logs]
     rows = [
-        [
-            f"{value:.4g}" if isinstance(value, float) else str(value)
-            for value in (log.get(name, "") for name in names)
-        ]
-        for log in run.logs
+        [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row]
+        for row in values
     ]
     table = page.table(rows, names)
-    content = f"<details><summary>All epochs</summary>{table}</details>"
-    return page.section("Log", Html(content))
+    return Html(f"<details><summary>All epochs</summary>{table}</details>")

@@ -79,17 +79,15 @@ class Run:
                 f"`view_names` must have one name for each of the {num_views} "
                 f"views. Received: view_names={self.view_names}"
             )
-        for name in ("images", "texts"):
-            kept = getattr(self, name)
-            if kept is not None and len(kept) != len(self.mask):
-                raise ValueError(
-                    f"`{name}` must have the views of each of the "
-                    f"{len(self.mask)} groups. Received: {len(kept)} groups"
-                )
-        if self.images is not None and self.images.shape[1] != num_views:
+        if self.images is not None and self.images.shape[:2] != self.mask.shape:
             raise ValueError(
-                f"`images` must have the {num_views} views of a group. "
-                f"Received: {self.images.shape[1]} views"
+                "`images` must have the groups and views of the weights, "
+                f"{self.mask.shape}. Received: images of {self.images.shape}"
+            )
+        if self.texts is not None and len(self.texts) != len(self.mask):
+            raise ValueError(
+                f"`texts` must have the views of each of the {len(self.mask)} "
+                f"groups. Received: {len(self.texts)} groups"
             )
         for group, row in enumerate(self.texts or []):
             needed = int(np.flatnonzero(self.mask[group]).max(initial=-1)) + 1
@@ -156,9 +154,13 @@ class Run:
     def summaries(self) -> list[dict]:
         """Each record in few numbers.
 
-        A dict each: `effective_views`, `heaviest_share`, `loss`, `spread`
-        (means over the groups), `relative_weight` and `view_loss` (by view
-        index), `per_class`, `groups` and `not_finite`.
+        Means over the groups: `effective_views`, `heaviest_share` (the largest
+        weight), `loss` (of the views that count), `spread` (standard deviation
+        of their losses within the group). Lists with one entry per view index:
+        `relative_weight` (1 is an equal share), `view_loss`. `per_class` maps
+        each class to its `groups`, `effective_views`, `heaviest_share` and
+        `loss`. `groups` and `not_finite` count groups; those with a weight or
+        loss that is not finite are left out of all other numbers.
         """
         return [record.summary for record in self.records]
 
@@ -283,15 +285,9 @@ def as_run(run: Any) -> Run:
             f"curves. Received: a {type(run).__name__}"
         )
     epochs = max((len(values) for values in run.values()), default=0)
+    curves = {name: v for name, v in run.items() if len(v) == epochs}
     logs = [
-        {
-            "epoch": epoch + 1,
-            **{
-                name: float(values[epoch])
-                for name, values in run.items()
-                if len(values) == epochs
-            },
-        }
+        {"epoch": epoch + 1} | {n: float(v[epoch]) for n, v in curves.items()}
         for epoch in range(epochs)
     ]
     return Run(mask=np.zeros((0, 1), dtype=bool), logs=logs)

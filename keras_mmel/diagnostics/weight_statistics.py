@@ -67,25 +67,14 @@ class Record:
 
     @functools.cached_property
     def summary(self) -> dict:
-        """The record in few numbers.
-
-        Means over the groups: `effective_views`, `heaviest_share` (the largest
-        weight), `loss` (of the views that count), `spread` (standard deviation
-        of their losses within the group). Lists with one entry per view index:
-        `relative_weight`, `view_loss`. `per_class` maps each class to its
-        `groups`, `effective_views`, `heaviest_share` and `loss`. `groups` and
-        `not_finite` count groups; those with a weight or loss that is not
-        finite are left out of all other numbers.
-        """
-        losses = np.where(self.counted, self.losses, np.nan)
+        """The record in few numbers, as `Run.summaries` has them."""
+        losses = np.where(self.counted, self.losses, np.nan).astype("float64")
         good = np.isfinite(self.weights).all(axis=1) & self.counted.any(axis=1)
         good &= (np.isfinite(losses) | ~self.counted).all(axis=1)
 
         def finite(values):
-            values = np.asarray(values, "float64")
-            return np.where(
-                good if values.ndim == 1 else good[:, None], values, np.nan
-            )
+            keep = good if values.ndim == 1 else good[:, None]
+            return np.where(keep, values, np.nan)
 
         losses = finite(losses)
         middle = mean(losses, axis=1)

@@ -66,35 +66,22 @@ def texts_of(axes):
     return labels_of(axes.texts)
 
 
-def test_a_run_with_classes():
-    run = a_run(classes=[0, 1, 2, 0, 1, 2, 0, 1], class_names=["$x", "b", "c"])
+def test_a_run():
+    run = a_run()
     figure = plot_run(run)
-    losses, effective, by_view, by_class = figure.axes
-    curves = lines(losses)
-    assert_allclose(curves["objective R"], [[0, 10, 20], [2, 1, 0]])
-    assert losses.get_yscale() == "linear"
-    assert set(curves) == {"objective R", "originals"}
-    assert_allclose(lines(effective)["training (log)"][1], 3)
-    (probe,) = [v for k, v in lines(effective).items() if "probe" in k]
+    losses, effective, by_view, spread = map(lines, figure.axes)
+    assert_allclose(losses["objective R"], [[0, 10, 20], [2, 1, 0]])
+    assert figure.axes[0].get_yscale() == "linear"
+    assert set(losses) == {"objective R", "originals"}
+    assert_allclose(effective["training (log)"][1], 3)
+    (probe,) = [v for k, v in effective.items() if "probe" in k]
     assert_allclose(probe[1], [s["effective_views"] for s in run.summaries])
     for view, name in enumerate(run.view_names):
         expected = [s["relative_weight"][view] for s in run.summaries]
-        assert_allclose(lines(by_view)[name][1], expected)
-    widths = [patch.get_width() for patch in by_class.patches]
-    shares = [
-        values["heaviest_share"]
-        for values in run.summaries[-1]["per_class"].values()
-    ]
-    assert_allclose(widths, sorted(shares))
-    figure.savefig("/dev/null", format="png")
-
-
-def test_a_run_without_classes_shows_the_spread():
-    run = a_run()
-    found = lines(plot_run(run).axes[3])
-    assert_allclose(found["lambda_p"][1], 1)
-    (spread,) = [v for k, v in found.items() if k != "lambda_p"]
-    assert_allclose(spread[1], [s["spread"] for s in run.summaries])
+        assert_allclose(by_view[name][1], expected)
+    assert_allclose(spread["lambda_p"][1], 1)
+    (found,) = [v for k, v in spread.items() if k != "lambda_p"]
+    assert_allclose(found[1], [s["spread"] for s in run.summaries])
 
 
 def test_curves_of_a_fit_or_of_a_file(tmp_path):
@@ -157,10 +144,11 @@ def test_groups_of_images_show_the_most_uneven_first():
     relative = weights * MASK.sum(axis=1, keepdims=True)
     chosen = np.argsort(-relative.max(axis=1))[:2]
     (shown,) = axes.images
-    assert_allclose(
-        shown.get_array(), pictures.grid(images[chosen], weights[chosen])
-    )
-    assert [f"{w:.2f}" for w in weights[chosen].ravel()] == texts_of(axes)
+    padded = np.where(MASK[..., None, None, None], images, 255)[chosen]
+    expected = pictures.grid(padded, weights[chosen])
+    real = MASK[chosen]
+    assert_allclose(shown.get_array(), expected)
+    assert [f"{w:.2f}" for w in weights[chosen][real]] == texts_of(axes)
     assert labels_of(axes.get_yticklabels()) == [f"group {g}" for g in chosen]
     same = plot_groups({"views": {"a": images}, "mask": MASK}, weights, rows=2)
     assert_allclose(same.axes[0].images[0].get_array(), shown.get_array())
@@ -188,65 +176,44 @@ def test_groups_of_texts_show_the_words_that_differ():
         "0.50  bad",
     ]
     assert texts_of(figure.axes[1])[1] == "0.40  y ‖ z"
-    figure.savefig("/dev/null", format="png")
+
+
+TEXTS, EVEN = [["a"] * 4] * 8, np.ones((8, 4))
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "plot, arguments, settings, message",
     [
-        (lambda: plot_view_weights(np.ones(3)), "shape .groups, num_views."),
-        (lambda: plot_view_weights(Run(mask=MASK)), "one of 0 records"),
-        (lambda: plot_view_weights(a_run(2), record=2), "one of 2 records"),
-        (lambda: plot_view_weights(a_run(2), record=-3), "record=-3"),
+        (plot_view_weights, [np.ones(3)], {}, "shape .groups, num_views."),
+        (plot_view_weights, [[[1.5, -0.5]]], {}, "not be negative.* -0.5"),
+        (plot_view_weights, [Run(mask=MASK)], {}, "one of 0 records"),
+        (plot_view_weights, [a_run(2)], {"record": 2}, "one of 2 records"),
+        (plot_view_weights, [a_run(2)], {"record": -3}, "record=-3"),
+        (plot_view_weights, [a_run(), MASK], {}, "`mask` must be left out"),
         (
-            lambda: plot_view_weights([[1.5, -0.5]]),
-            "`weights` must not be negative.* -0.5",
-        ),
-        (lambda: plot_run({"accuracy": [0.5]}), "records or a curve"),
-        (
-            lambda: plot_groups(["a", "b"], [[0.5], [0.5]]),
-            "a list of texts for each group. Received: a str",
-        ),
-        (
-            lambda: plot_groups([["a", "b"]], [[0.5, 0.5]], record=5),
-            "one of 1 records. Received: record=5",
-        ),
-        (
-            lambda: plot_groups(np.ones((8, 3, 2, 2, 1)), np.ones((8, 4))),
-            "`images` must have the 4 views of a group. Received: 3",
-        ),
-        (lambda: plot_view_weights(a_run(), MASK), "`mask` must be left out"),
-        (
-            lambda: plot_view_weights(a_run(), view_names=["a"]),
+            plot_view_weights,
+            [a_run()],
+            {"view_names": ["a"]},
             "one name for each of the 4 views",
         ),
-        (lambda: plot_groups(a_run()), "must hold images or texts"),
+        (plot_run, [{"accuracy": [0.5]}], {}, "records or a curve"),
+        (plot_groups, [a_run()], {}, "must hold images or texts"),
+        (plot_groups, [np.ones((8, 4, 3)), EVEN], {}, "must be images"),
         (
-            lambda: plot_groups(np.ones((8, 4, 3)), np.ones((8, 4))),
-            "`views` must be images",
+            plot_groups,
+            [np.ones((8, 3, 2, 2, 1)), EVEN],
+            {},
+            "`images` must have the groups and views of the weights",
         ),
-        (
-            lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), order="last"),
-            '`order` must be "uneven"',
-        ),
-        (
-            lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), order=[8]),
-            "There are 8 groups",
-        ),
-        (
-            lambda: plot_groups([["a"] * 4] * 8, np.ones((8, 4)), rows=0),
-            "`rows` must be at least 1",
-        ),
-        (
-            lambda: plot_groups([["a"] * 4] * 7, np.ones((8, 4))),
-            "`texts` must have the views of each of the 8 groups. Received: 7",
-        ),
-        (
-            lambda: plot_groups([["a"] * 3] * 8, np.ones((8, 4))),
-            "3 texts",
-        ),
+        (plot_groups, [["a", "b"], [[1], [1]]], {}, "for each group.*a str"),
+        (plot_groups, [TEXTS[1:], EVEN], {}, "of the 8 groups. Received: 7"),
+        (plot_groups, [[["a"] * 3] * 8, EVEN], {}, "3 texts"),
+        (plot_groups, [TEXTS, EVEN], {"order": "last"}, '"uneven", "first"'),
+        (plot_groups, [TEXTS, EVEN], {"order": [8]}, "There are 8 groups"),
+        (plot_groups, [TEXTS, EVEN], {"rows": 0}, "`rows` must be at least 1"),
+        (plot_groups, [TEXTS, EVEN], {"record": 5}, "one of 1 records"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(call, message):
-    with pytest.raises(ValueError, match=f"{message}.*"):
-        call()
+def test_what_cannot_be_shown_is_refused(plot, arguments, settings, message):
+    with pytest.raises(ValueError, match=message):
+        plot(*arguments, **settings)
