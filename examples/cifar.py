@@ -1,21 +1,20 @@
-"""ResNets on CIFAR-10 and CIFAR-100: MMEL beside the baselines of the paper.
+r"""ResNets on CIFAR-10 and CIFAR-100: the paper's tables 1 and 2.
 
-The whole of the paper's table 1 for one depth (200 epochs, 10 views, meant
-for a GPU; add --mixed_precision mixed_float16 where it has tensor cores):
+One minute on two CPU cores, to see that it works; the last lines are a table:
+
+    python -m examples.cifar --method all --limit 200 --test_limit 200 \
+        --epochs 1 --depth 8 --batch_size 50 --num_views 3
+
+On a class-balanced 1,000 images, half an hour on two cores; the expected result
+is in docs/tables.md:
+
+    python -m examples.cifar --method all --limit 1000 --depth 8 \
+        --num_views 5 --epochs 60 --batch_size 50 --eval_every 60
+
+The paper's table 1 for one depth, hours on a GPU (add --mixed_precision
+mixed_float16 where it has tensor cores):
 
     python -m examples.cifar --method all --depth 20 --seeds 0 1 2 3 4
-    python -m examples.cifar --method all --seeds 0 1 2 3 4 \
-        --depth 20 --dataset cifar100
-
-The same methods on a class-balanced 1,000 images, for two CPU cores:
-
-    python -m examples.cifar --method all --limit 1000 --num_views 5 \
-        --epochs 15 --batch_size 125 --eval_every 5
-
-One minute, to see that it works:
-
-    python -m examples.cifar --limit 200 --epochs 1 --test_limit 200 \
-        --depth 8 --batch_size 50 --num_views 3 --method all
 
 Methods, as in section 4.1 of the paper:
 
@@ -26,46 +25,37 @@ Methods, as in section 4.1 of the paper:
     mmel-s   the same against the prediction for the original (soft); the paper
              picks --lambda_t from 0.5, 1 and 2
 
-Rivals at the cost of `uniform`, which is also called batch augmentation:
-
-    maxup        the hardest view alone (MaxUp)
-    tilted       all views of a batch weighted together (TERM)
-    consistency  the original's loss and the divergence of the predictions for
-                 its views (AugMix's loss on our views)
-
 Where the paper is silent, --augment_original, --fixed_views and --soft_gradient
-choose otherwise than by default (docs/choices.md).
-
-Data come through TFDS: downloaded, or read from the --data_dir that has them.
-The same command continues a run that was interrupted, at the last whole epoch,
-and skips one that is finished. Every run (method and seed) leaves a record
-under --out. The expected results and times are those of the records in
-experiments/results/small/cifar: --table prints them.
+choose otherwise than by default (docs/choices.md). The same command continues a
+run that was stopped, and skips one that has its record.
 """
 
 import argparse
+import hashlib
 import pathlib
 import sys
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 import keras_mmel
-from examples import cifar_data
-from examples import cifar_model
-from examples import cifar_settings
-from examples import cifar_table
-from examples import image_groups
-from examples import image_scores
-from examples import options
+from examples import images
 from examples import records
-from examples import speed
-from examples.cifar_settings import run_name
-from examples.cifar_settings import run_settings
-from examples.progress import Progress
+from examples import runs
 
-# Arguments and settings
+CLASSES = {"cifar10": 10, "cifar100": 100}
+# Of the training images, per channel, in units of pixel values.
+MEAN = {
+    "cifar10": (125.307, 122.950, 113.865),
+    "cifar100": (129.304, 124.070, 112.434),
+}
+STD = {
+    "cifar10": (62.993, 62.089, 66.705),
+    "cifar100": (68.170, 65.392, 70.418),
+}
+# Of the epochs: at 60, 120 and 160 of 200.
+DROPS = (0.3, 0.6, 0.8)
+METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
 
 
 def parse_arguments(argv=None):
@@ -75,169 +65,166 @@ def parse_arguments(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    cifar_settings.add_arguments(parser)
-    add("--data_dir", help="TFDS folder that has the data; else download")
+    add("--dataset", choices=CLASSES, default="cifar10")
+    methods = (*images.METHODS, "all")
+    add("--method", nargs="+", choices=methods, default=["mmel-h"])
+    add("--depth", type=int, default=20, help="6n + 2")
+    add("--epochs", type=int, default=200, help="da-long: times num_views")
+    add("--batch_size", type=int, default=128, help="images, not views")
+    images.add_options(parser, "cifar")
+    add("--test_limit", type=int, help="number of test images")
     add("--eval_every", type=int, default=1, help="epochs between tests")
-    options.add_image_choices(parser)
-    options.add_replicas(parser)
-    options.add_places(parser, "cifar")
     add("--table", action="store_true", help="print the records, run nothing")
     args = parser.parse_args(argv)
-    cifar_settings.check_arguments(parser, args)
-    options.check_image_choices(parser, args, args.methods)
+    words = [METHODS if word == "all" else (word,) for word in args.method]
+    args.methods = tuple(dict.fromkeys(m for word in words for m in word))
+    runs.check_positive(parser, args, ("eval_every", "test_limit"))
+    images.check_options(parser, args, args.methods)
     return args
+
+
+def run_settings(args, method, seed):
+    """Everything that the result of one run depends on."""
+    stretch = args.num_views if method == "da-long" else 1
+    return images.settings_of(args, method, seed) | {
+        "dataset": args.dataset,
+        "epochs": args.epochs * stretch,
+        "eval_every": args.eval_every * stretch,
+        "drops": list(DROPS),
+        "test_limit": args.test_limit,
+    }
+
+
+def run_name(settings):
+    name = "{dataset}-resnet{depth}-{method}-seed{seed}".format(**settings)
+    return f"{name}-{runs.digest(settings)}"
 
 
 def record_path(argv):
     """Where the record of one run goes; `argv` names one method and seed."""
     args = parse_arguments(argv)
     (method,), (seed,) = args.methods, args.seeds
-    return (
-        pathlib.Path(args.out)
-        / f"{run_name(run_settings(args, method, seed))}.json"
+    name = run_name(run_settings(args, method, seed))
+    return pathlib.Path(args.out) / f"{name}.json"
+
+
+def load_tfds(dataset, data_dir):
+    """Training and test set as (images, labels), uint8 and int64 arrays."""
+    import tensorflow_datasets as tfds
+
+    sets = tfds.load(
+        dataset,
+        split=["train", "test"],
+        data_dir=data_dir,
+        download=data_dir is None,
+        batch_size=-1,
+        as_supervised=True,
     )
+    return tuple(tfds.as_numpy(sets))
 
 
-def work(argv):
-    """What kind of work one run is, and how many views it takes."""
-    args = parse_arguments(argv)
-    (method,), (seed,) = args.methods, args.seeds
-    settings = run_settings(args, method, seed)
-    images = settings["limit"] or cifar_data.TRAINING_IMAGES
-    views = images * settings["num_views"] * settings["epochs"]
-    return f"views of ResNet-{settings['depth']}", views
+def balanced_subset(pictures, labels, size):
+    """The same `size` examples wherever they stand in the data set.
 
-
-def measure(kind):
-    """Views a second of training `kind`, from a few steps of 64."""
-    depth = int(kind.rpartition("-")[2])
-    args = parse_arguments(["--depth", str(depth)])
-    settings = run_settings(args, "da", 0)
-    model = cifar_model.build_model(settings, steps_per_epoch=10)
-    images = np.zeros((64, 32, 32, 3), "uint8")
-    return speed.examples_per_second(model, images, np.zeros(64, int))
-
-
-# Data
-
-
-def training_data(settings, examples, initial_epoch, threads=None):
-    """Groups of views, or single augmented views for the baselines."""
-    groups = image_groups.training_data(
-        settings,
-        tf.data.Dataset.from_tensor_slices(examples),
-        keras_mmel.data.crop_and_flip(padding=4),
-        initial_epoch,
+    Class by class, those whose pixels have the smallest hash. Classes differ
+    by one example at most.
+    """
+    if size is None:
+        return pictures, labels
+    order = np.argsort(
+        [hashlib.sha256(one.tobytes()).hexdigest() for one in pictures],
+        kind="stable",
     )
-    if threads:
-        bounded = tf.data.Options()
-        bounded.threading.private_threadpool_size = threads
-        groups = groups.with_options(bounded)
-    return groups
-
-
-# A run
-
-
-def train(settings, train_set, test_set, work_dir, strategy, threads=None):
-    """Train by `settings`; return the progress and the scores."""
-    steps = len(train_set[0]) // settings["batch_size"]
-    if not steps:
+    by_class = [order[labels[order] == c] for c in np.unique(labels)]
+    share, rest = divmod(size, len(by_class))
+    parts = [c[: share + (i < rest)] for i, c in enumerate(by_class)]
+    chosen = np.concatenate(parts)
+    if len(chosen) < size:
         raise ValueError(
-            "The batch size must be at most the number of training images. "
-            f"Received: batch_size={settings['batch_size']} for "
-            f"{len(train_set[0])} images"
+            "The limit must leave every class with enough examples. "
+            f"Received: {size} of {len(pictures)}"
         )
-    keras.utils.clear_session()
-    keras.utils.set_random_seed(settings["seed"])
-    keras.config.set_dtype_policy(settings["mixed_precision"] or "float32")
-    progress = Progress(work_dir / f"{run_name(settings)}.npz")
-    with strategy.scope():
-        model = cifar_model.build_model(settings, steps)
-        progress.restore(model)
-    if progress.epoch:
-        print(f"  continues after epoch {progress.epoch}", flush=True)
-    epochs, every = settings["epochs"], settings["eval_every"]
-    model.fit(
-        training_data(settings, train_set, progress.epoch, threads),
-        epochs=epochs,
-        initial_epoch=progress.epoch,
-        validation_data=tf.data.Dataset.from_tensor_slices(test_set).batch(250),
-        validation_freq=[*range(every, epochs, every), epochs],
-        callbacks=[progress],
-        shuffle=False,
-        verbose=1 if sys.stdout.isatty() else 2,
-    )
-    examples = steps * settings["batch_size"] * epochs
-    views = examples * settings["num_views"]
-    deployed = getattr(model, "model", model)
-    scores = {
-        **image_scores.score(deployed, *test_set),
-        "seconds": progress.seconds,
-        "examples_per_second": examples / progress.seconds,
-        "views_per_second": views / progress.seconds,
-        "views_per_cpu_second": views / progress.cpu_seconds,
-        "peak_memory_mb": records.peak_memory_mb(),
-    }
-    return progress, scores
+    # Sorted by class, a small shuffle buffer would give one-class batches.
+    chosen = chosen[np.argsort(np.argsort(order)[chosen])]
+    return pictures[chosen], labels[chosen]
 
 
-def set_up_devices(replicas, threads):
-    """Bound the threads; return the strategy to build the model under."""
+def build_model(settings, steps_per_epoch, learning_rate=None):
+    """The compiled model of a run: raw images in, logits out.
+
+    `learning_rate` takes the place of the schedule, for a training loop that
+    sets the rate of every step itself.
+    """
+    dataset = settings["dataset"]
+    inputs = keras.Input((32, 32, 3), dtype="uint8", name="images")
+    # Inside the model, so that views stay uint8 and the saved model takes
+    # images as they are.
+    x = keras.layers.Normalization(
+        mean=MEAN[dataset],
+        variance=np.square(STD[dataset]),
+        dtype="float32",
+        name="normalization",
+    )(inputs)
+    outputs = keras_mmel.models.cifar_resnet(
+        settings["depth"],
+        CLASSES[dataset],
+        weight_decay=settings["weight_decay"],
+    )(x)
+    rate = learning_rate or images.schedule(settings, steps_per_epoch)
+    return images.compile_model(keras.Model(inputs, outputs), settings, rate)
+
+
+def training_data(settings, examples, threads=None, **options):
+    """Batches of random crops and flips."""
+    import tensorflow as tf
+
+    examples = tf.data.Dataset.from_tensor_slices(examples)
+    augment = keras_mmel.data.crop_and_flip(padding=4)
+    data = images.training_data(settings, examples, augment, **options)
+    bounded = tf.data.Options()
     if threads:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
-    if replicas == 1:
-        return tf.distribute.get_strategy()
-    kind = "GPU"
-    if len(tf.config.list_physical_devices("GPU")) < replicas:
-        kind = "CPU"
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        parts = tf.config.get_logical_device_configuration(cpu) or []
-        if len(parts) < replicas:
-            parts = [tf.config.LogicalDeviceConfiguration()] * replicas
-            tf.config.set_logical_device_configuration(cpu, parts)
-    return tf.distribute.MirroredStrategy(
-        [f"{kind}:{i}" for i in range(replicas)]
-    )
+        bounded.threading.private_threadpool_size = threads
+    return data.with_options(bounded)
 
 
-def main(argv=None, load=cifar_data.load_tfds):
+def main(argv=None, load=load_tfds, script=__file__):
     args = parse_arguments(argv)
-    out, work_dir = pathlib.Path(args.out), pathlib.Path(args.work_dir)
     if args.table:
-        cifar_table.print_table(out)
-        return
-    strategy = set_up_devices(args.replicas, args.threads)
+        return runs.print_table(args.out, ("accuracy", "nll"))
+    import tensorflow as tf
+
+    strategy = images.set_up_devices(args.replicas, args.threads)
     train_set, test_set = load(args.dataset, args.data_dir)
-    train_set = cifar_data.balanced_subset(*train_set, args.limit)
-    test_set = cifar_data.balanced_subset(*test_set, args.test_limit)
+    train_set = balanced_subset(*train_set, args.limit)
+    test_set = balanced_subset(*test_set, args.test_limit)
+
+    def train(settings, progress):
+        epochs, every = settings["epochs"], settings["eval_every"]
+        tests = tf.data.Dataset.from_tensor_slices(test_set).batch(250)
+        model = images.train(
+            settings,
+            progress,
+            strategy,
+            len(train_set[0]),
+            lambda steps: build_model(settings, steps),
+            lambda counter: training_data(
+                settings, train_set, args.threads, epoch_counter=counter
+            ),
+            validation_data=tests,
+            validation_freq=[*range(every, epochs, every), epochs],
+        )
+        return images.score(getattr(model, "model", model), *test_set)
+
+    found = [
+        run_settings(args, method, seed)
+        for seed in args.seeds
+        for method in args.methods
+    ]
     words = sys.argv[1:] if argv is None else argv
-    command = records.command_line([__file__, *words])
-    runs = [(m, seed) for seed in args.seeds for m in args.methods]
-    for number, (method, seed) in enumerate(runs, start=1):
-        settings = run_settings(args, method, seed)
-        path = out / f"{run_name(settings)}.json"
-        heading = (
-            f"[{number}/{len(runs)}] {method}, seed {seed}, "
-            f"{settings['epochs']} epochs of {len(train_set[0])} images"
-        )
-        if records.is_recorded(path):
-            print(f"{heading}: finished before", flush=True)
-            continue
-        print(heading, flush=True)
-        progress, scores = train(
-            settings, train_set, test_set, work_dir, strategy, args.threads
-        )
-        record = progress.record(command, settings, scores)
-        records.write_record(path, record)
-        progress.path.unlink()
-        print(
-            f"  accuracy {scores['accuracy']:.4f}, nll {scores['nll']:.4f}, "
-            f"{scores['views_per_second']:.0f} views/s",
-            flush=True,
-        )
-    cifar_table.print_table(out)
+    command = records.command_line([script, *words])
+    by_name = {run_name(settings): settings for settings in found}
+    runs.run_all(by_name, args.out, args.work_dir, command, train)
+    runs.print_table(args.out, ("accuracy", "nll"))
 
 
 if __name__ == "__main__":

@@ -1,183 +1,232 @@
-"""BERT on GLUE: MMEL beside the baselines of the paper.
+"""BERT on GLUE: the paper's tables 3, 4 and 6.
 
-Every step for four tasks, three seeds, and both kinds of labels (the paper's
-tables 3 and 4), with a small BERT on two CPU cores:
+A minute on two CPU cores, to see that it works; the last lines are a table.
+BERT_TINY is a small masked LM in Hugging Face layout, DATA a TFDS folder:
 
-    python -m examples.glue all --tasks rte mrpc cola stsb --seeds 0 1 2 \
-        --masked_lm BERT_TINY --teacher BERT_TINY --student BERT_TINY \
-        --learning_rate 5e-4 --data_dir DATA --labels teacher original
+    python -m examples.glue all --tasks rte --limit 64 --epochs 1 \\
+        --masked_lm BERT_TINY --teacher BERT_TINY --student BERT_TINY \\
+        --data_dir DATA
 
-where BERT_TINY is a small masked LM in Hugging Face layout and DATA a TFDS
-folder. Without the presets it is the paper's setting, BERT-base everywhere,
-meant for a GPU. The steps one by one, with the same options:
+Four tasks, three seeds and both kinds of labels, three hours; the expected
+result is the table of GLUE in docs/tables.md:
 
-    teacher   fine-tune the teacher of each task: a baseline
-    augment   write 4 samples of each training example by the masked LM
-    label     predict the labels of originals and samples by the teacher
-    train     fine-tune the students and write a record of each run
-    all       these four
-    table     print what the records say
+    python -m examples.glue all --tasks rte mrpc cola stsb --seeds 0 1 2 \\
+        --masked_lm BERT_TINY --teacher BERT_TINY --student BERT_TINY \\
+        --learning_rate 3e-4 --epochs 5 --data_dir DATA \\
+        --labels teacher original
 
-A minute, to see that it works:
+Without presets it is the paper's setting, BERT-base everywhere, for a GPU. The
+steps: `prepare` (fine-tune the teacher of each task, write 4 samples of each
+training example by the masked LM, predict their labels by the teacher), `train`
+(fine-tune the students) and `all`, both; `table` prints the records.
 
-    python -m examples.glue all --tasks rte --limit 64 --epochs 1 ...
+Methods, as in section 4.2 of the paper: `baseline` (the originals alone),
+`da-long` (one view of each example, for `num_views` times as many epochs),
+`uniform`, `mmel-h`, `mmel-s`. Labels of the augmented views: `teacher` (its
+predictions, table 3) or `original` (those of the originals, table 4).
 
-Methods, as in section 4.2 of the paper:
-
-    baseline  the originals alone
-    da-long   one view of each example, for `num_views` times as many epochs
-    uniform   `num_views` views of each example, all of the same weight
-    mmel-h    the views weighted by their losses (hard)
-    mmel-s    the same against the prediction for the original (soft)
-
-Labels of the augmented views: `teacher` (its predictions, as in table 3 of
-the paper) or `original` (those of the originals, as in table 4).
-
-An epoch shows all samples of a sentence, unless --num_augmented writes more
-than a group takes; then each epoch draws some of them.
-
-Hyperparameters are those of the paper's appendix B: AdamW at 3e-5 with linear
-decay to 0, no warm-up and no weight decay (with --weight_decay it is not
-applied to biases and layer norms, as in BERT), 32 examples a batch, 3 epochs
-for MNLI and QQP and 10 for the others, groups of 5. Small models want a larger
---learning_rate. The paper tries dropout 0 and 0.1: 0.1 here.
-
-Development scores are taken after every epoch. The paper does not say which
-epoch its tables report; records have the last one and the best one (chosen by
-the very score that it reports, so it is the higher the more epochs there are);
---report chooses which one the table and the submission files are of.
-
-The same command continues what was interrupted and skips what is finished.
-Small models use cores better by themselves: start it once for each task, with
---threads 1, side by side. A record tells what its run took (`cpu_seconds`).
+Hyperparameters are those of the paper's appendix B; what it leaves open is in
+docs/choices.md. Scores of the development set are taken after every epoch; a
+record has the last and the best of them. The same command continues what was
+stopped and skips what is finished. Small models use cores better by themselves:
+start it once for each task, with --threads 1, side by side.
 """
 
-import argparse
+import functools
+import os
 import pathlib
 import sys
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
 import keras
+import tensorflow as tf
 
-from examples import glue_scores
+import keras_mmel
+from examples import fine_tuning
 from examples import glue_settings as naming
-from examples import glue_steps
-from examples import glue_work
-from examples import options
+from examples import glue_tasks
+from examples import images
+from examples import records
+from examples import runs
+from examples.glue_settings import folder
+from examples.glue_settings import parse_arguments
 from examples.glue_tasks import TASKS
+from keras_mmel import text
 
-STEPS = ("teacher", "augment", "label", "train", "all", "table")
-BERT_BASE = "hf://google-bert/bert-base-uncased"
+record_path = naming.record_path
 
 
-def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m examples.glue",
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+def prepare(args, task, command):
+    """Augment the training examples; label them, if that is asked."""
+    settings = naming.augment_settings(args, task.name)
+    augmented = folder(args, "augmented", settings)
+    if "teacher" in args.labels:
+        teacher = make_teacher(args, task, command)
+    augmenter = text.MaskedLMAugmenter(
+        text.load_masked_lm(args.masked_lm),
+        settings["num_augmented"],
+        args.mask_ratio,
+        args.search,
+        args.unit,
+        args.augment_seed,
+        pairs=args.pairs,
+        max_length=args.max_length,
     )
-    add = parser.add_argument
-    add("step", choices=STEPS)
-    add("--tasks", nargs="+", choices=TASKS, default=["rte"])
-    add("--data_dir", help="TFDS folder that has the data; else download")
-    add("--method", nargs="+", choices=(*naming.METHODS, "all"), default=None)
-    add("--labels", nargs="+", choices=naming.LABELS, default=["teacher"])
-    add("--seeds", nargs="+", type=int, default=[0])
-    for name, what in [
-        ("student", "what is fine-tuned"),
-        ("teacher", "what the teacher is made of"),
-        ("masked_lm", "what fills the masks"),
-    ]:
-        add(f"--{name}", default=BERT_BASE, help=f"preset of {what}")
-    add("--epochs", type=int, help="3 or 10 by the task; da-long: times views")
-    add("--batch_size", type=int, default=32, help="examples, not views")
-    add("--learning_rate", type=float, default=3e-5)
-    add("--weight_decay", type=float, default=0.0)
-    add("--dropout", type=float, default=0.1)
-    add("--max_length", type=int, default=128, help="tokens of an example")
-    add("--num_views", type=int, default=5, help="the original included")
-    add(
-        "--num_augmented",
-        type=int,
-        help="samples of a text in all; those of a group by default",
+    print(f"{task.name}: augment", flush=True)
+    source = glue_tasks.source(task, "train", args.data_dir, args.limit)
+    progress = {"progress": args.verbose}
+    text.write_augmented(augmented, source, augmenter, **progress)
+    if "teacher" in args.labels:
+        print(f"{task.name}: label", flush=True)
+        text.label_augmented(
+            augmented,
+            keras.saving.load_model(teacher, compile=False),
+            folder(args, "labelled", naming.label_settings(args, task.name)),
+            max_length=args.max_length,
+            **progress,
+        )
+
+
+def make_teacher(args, task, command):
+    """Fine-tune the teacher; save it as it is after the last epoch."""
+    settings = naming.teacher_settings(args, task.name)
+    path = folder(args, "teacher", settings).with_suffix(".keras")
+    if path.exists():
+        print(f"{task.name}: teacher, finished before", flush=True)
+        return path
+
+    def train_and_save(settings, progress):
+        scores, classifier = train(args, args.teacher, settings, progress)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # The name tells Keras the format.
+        temporary = path.with_name(f".{path.name}")
+        classifier.save(temporary)
+        os.replace(temporary, path)
+        return scores
+
+    # Its record may be there without it.
+    name = f"{path.stem}-teacher"
+    runs.run_one(
+        pathlib.Path(args.out) / f"{name}.json",
+        settings | {"method": "teacher"},
+        runs.Progress(args.work_dir / "train" / f"{name}.npz"),
+        command,
+        train_and_save,
     )
-    options.add_objective(parser)
-    options.add_soft_gradient(parser)
-    add("--mask_ratio", type=float, default=0.4)
-    add("--search", choices=("greedy", "beam"), default="greedy")
-    add("--unit", choices=("token", "word"), default="token")
-    add("--pairs", choices=("separate", "concatenated"), default="separate")
-    add("--augment_seed", type=int, default=0)
-    add("--teacher_seed", type=int, default=0)
-    add("--teacher_epochs", type=int, help="those of the student by default")
-    add("--teacher_learning_rate", type=float, help="likewise")
-    add("--limit", type=int, help="the first so many training examples")
-    add("--eval_limit", type=int, help="the same for development sets")
-    add("--report", choices=("best", "last"), default="last", help="epoch")
-    add("--submissions", help="folder for the test sets' predictions")
-    options.add_places(parser, "glue")
-    args = parser.parse_args(argv)
-    counts = ("epochs", "batch_size", "teacher_epochs", "limit")
-    counts += ("num_augmented",)
-    options.check_positive(parser, args, counts)
-    if args.num_views < 2:
-        parser.error("--num_views must be at least 2, the original included")
-    if args.num_augmented and args.num_augmented < args.num_views - 1:
-        parser.error("--num_augmented must be at least --num_views less 1")
-    chosen = args.method or ("baseline", "uniform", "mmel-h", "mmel-s")
-    args.methods = naming.METHODS if "all" in chosen else tuple(chosen)
-    args.out = pathlib.Path(args.out)
-    args.work_dir = pathlib.Path(args.work_dir)
-    args.verbose = 1 if sys.stdout.isatty() else 0
-    return args
+    return path
+
+
+def training_data(args, settings, tokenizer, counter):
+    """Groups of views, or single examples for the baselines."""
+    task, labels = TASKS[settings["task"]], settings["labels"]
+    if labels is None:
+        data = glue_tasks.source(task, "train", args.data_dir, args.limit)
+    else:
+        kind = "labelled" if labels == "teacher" else "augmented"
+        data = folder(args, kind, settings["data"])
+    common = {
+        "tokenizer": tokenizer,
+        "max_length": settings["max_length"],
+        "batch_size": settings["batch_size"],
+        "seed": settings["seed"],
+        "shuffle": True,
+        "teacher": labels == "teacher",
+        # Small sets: every example in every epoch.
+        "drop_remainder": False,
+        "epoch_counter": counter,
+    }
+    if settings["method"] in ("uniform", "mmel-h", "mmel-s"):
+        return text.read_augmented(
+            data, num_views=settings["num_views"], **common
+        )
+    return text.read_plain(data, views=settings["num_views"], **common)
+
+
+def train(args, preset, settings, progress):
+    """One run; returns its scores and the classifier."""
+    task, method = TASKS[settings["task"]], settings["method"]
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(settings["seed"])
+    classifier = text.load_text_classifier(
+        preset, task.num_classes, dropout=settings["dropout"]
+    )
+    counter = keras_mmel.data.EpochCounter()
+    data = training_data(args, settings, classifier.tokenizer, counter)
+    model = classifier
+    if method in ("uniform", "mmel-h", "mmel-s"):
+        model = images.METHODS[method](classifier, settings)
+    by_teacher = method == "da-long" and settings["labels"] == "teacher"
+    fine_tuning.compile_model(
+        model,
+        settings["learning_rate"],
+        int(data.cardinality()) * settings["epochs"],
+        fine_tuning.loss_of(task.num_classes, not by_teacher),
+        settings["weight_decay"],
+    )
+    tables = {
+        split: text.load_table(
+            glue_tasks.source(task, split, args.data_dir, args.eval_limit),
+            classifier.tokenizer,
+            max_length=args.max_length,
+        )
+        for split in task.eval_splits
+    }
+    progress.validate = functools.partial(
+        glue_tasks.development_scores, task, classifier, tables
+    )
+    progress.every = settings["eval_every"]
+    progress.restore(model)
+    if progress.epoch < settings["epochs"]:
+        model.fit(
+            data,
+            epochs=settings["epochs"],
+            initial_epoch=progress.epoch,
+            callbacks=[counter, progress],
+            shuffle=False,
+            verbose=int(args.verbose),
+        )
+    return glue_tasks.reported(task, progress.curves), classifier
+
+
+def train_students(args, task, command):
+    """Train by every method, kind of labels and seed; write the records."""
+    found = {}
+    for method in args.methods:
+        for labels in (None,) if method == "baseline" else args.labels:
+            for seed in args.seeds:
+                settings = naming.train_settings(
+                    args, task.name, method, labels, seed
+                )
+                found[naming.run_name(settings)] = settings
+    runs.run_all(
+        found,
+        args.out,
+        args.work_dir / "train",
+        command,
+        lambda *run: train(args, args.student, *run)[0],
+    )
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    if args.step != "table":
-        if args.threads:
-            glue_steps.bound_threads(args.threads)
-        words = sys.argv[1:] if argv is None else argv
-        for task in args.tasks:
-            keras.utils.clear_session()
-            run_task(args, TASKS[task], [__file__, *words])
-    glue_scores.print_table(args.out, args.report)
-
-
-def record_path(argv):
-    """Where the record of one run goes; `argv` names one of everything."""
-    return glue_work.record_path(parse_arguments(argv))
-
-
-def work(argv):
-    """What kind of work one run is, and how many views it takes."""
-    args = parse_arguments(argv)
-    return f"views of {args.student}", glue_work.views(args)
-
-
-def measure(kind):
-    """Views a second of training `kind`."""
-    return glue_work.views_per_second(kind.removeprefix("views of "))
-
-
-def run_task(args, task, command):
-    """The steps of one task."""
-    if args.step in ("teacher", "all") and _needs_teacher(args):
-        glue_steps.make_teacher(args, task, command)
-    if args.step in ("augment", "all") and _needs_views(args):
-        glue_steps.augment(args, task)
-    if args.step in ("label", "all") and _needs_teacher(args):
-        glue_steps.label(args, task)
-    if args.step in ("train", "all"):
-        glue_steps.train_students(args, task, command)
-
-
-def _needs_views(args):
-    return args.step != "all" or set(args.methods) != {"baseline"}
-
-
-def _needs_teacher(args):
-    wanted = "teacher" in args.labels and _needs_views(args)
-    return args.step != "all" or wanted
+    words = sys.argv[1:] if argv is None else argv
+    command = records.command_line([__file__, *words])
+    if args.threads:
+        tf.config.threading.set_intra_op_parallelism_threads(args.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(args.threads)
+    tasks = [TASKS[name] for name in args.tasks if args.step != "table"]
+    for task in tasks:
+        # Data that are not there are told before models are loaded.
+        glue_tasks.splits(task, args.data_dir)
+    for task in tasks:
+        with_views = args.step == "prepare" or args.methods != ("baseline",)
+        if args.step in ("prepare", "all") and with_views:
+            prepare(args, task, command)
+        if args.step in ("train", "all"):
+            train_students(args, task, command)
+    metrics = [metric for task in TASKS.values() for metric in task.metrics]
+    runs.print_table(args.out, dict.fromkeys(metrics), args.report)
 
 
 if __name__ == "__main__":

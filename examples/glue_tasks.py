@@ -1,26 +1,27 @@
-"""The GLUE tasks of the paper: what their columns, labels and scores are."""
+"""The tasks of GLUE in the paper: their data and their scores."""
 
 import dataclasses
+
+import numpy as np
+import scipy.stats
+import sklearn.metrics
+
+from examples import fine_tuning
+from keras_mmel.text import files
 
 
 @dataclasses.dataclass(frozen=True)
 class GlueTask:
-    """One task of GLUE, as TFDS has it and as the GLUE server scores it.
+    """One task of GLUE, as TFDS has it.
 
     Attributes:
-        name: the name of the task; `tfds_name` is that of its TFDS builder.
-        columns: the text columns, one or two.
-        num_classes: number of classes; 1 is regression.
-        epochs: of fine-tuning, as in appendix B of the paper.
-        metrics: what is measured; the first is what section 4.2 of the paper
+        name: Name of the task, and of its TFDS builder behind "glue/".
+        columns: The text columns, one or two.
+        num_classes: Number of classes; 1 is regression.
+        epochs: Epochs of fine-tuning, as in appendix B of the paper.
+        metrics: What is measured; the first is what section 4.2 of the paper
             reports on the development set.
-        submissions: for each test split the name of its file for the server.
-        answers: for each class the word that the server expects; empty where
-            it expects the number.
-        train_split: name of the training split.
-        eval_splits: development splits; scores of the first come first.
-        id: the column of the example ids, unique within a split.
-        label: the column of the labels; -1 stands for a hidden one.
+        eval_splits: Development splits; scores of the first come first.
     """
 
     name: str
@@ -28,102 +29,148 @@ class GlueTask:
     num_classes: int
     epochs: int
     metrics: tuple[str, ...]
-    submissions: tuple[tuple[str, str], ...]
-    answers: tuple[str, ...] = ()
-    train_split: str = "train"
     eval_splits: tuple[str, ...] = ("validation",)
-    id: str = "idx"
-    label: str = "label"
-
-    @property
-    def tfds_name(self) -> str:
-        return f"glue/{self.name}"
 
     @property
     def is_regression(self) -> bool:
         return self.num_classes == 1
 
-    @property
-    def test_splits(self) -> tuple[str, ...]:
-        return tuple(split for split, _ in self.submissions)
-
 
 _PAIR = ("sentence1", "sentence2")
-_ENTAILMENT = ("entailment", "not_entailment")
-
+_MATCHED = ("validation_matched", "validation_mismatched")
 TASKS = {
     task.name: task
     for task in (
+        GlueTask("cola", ("sentence",), 2, 10, ("matthews", "accuracy")),
+        GlueTask("sst2", ("sentence",), 2, 10, ("accuracy",)),
+        GlueTask("mrpc", _PAIR, 2, 10, ("accuracy", "f1")),
+        GlueTask("stsb", _PAIR, 1, 10, ("spearman", "pearson")),
+        GlueTask("qqp", ("question1", "question2"), 2, 3, ("accuracy", "f1")),
         GlueTask(
-            "cola",
-            ("sentence",),
-            2,
-            10,
-            ("matthews", "accuracy"),
-            (("test", "CoLA.tsv"),),
+            "mnli", ("premise", "hypothesis"), 3, 3, ("accuracy",), _MATCHED
         ),
-        GlueTask(
-            "sst2",
-            ("sentence",),
-            2,
-            10,
-            ("accuracy",),
-            (("test", "SST-2.tsv"),),
-        ),
-        GlueTask(
-            "mrpc",
-            _PAIR,
-            2,
-            10,
-            ("accuracy", "f1"),
-            (("test", "MRPC.tsv"),),
-        ),
-        GlueTask(
-            "stsb",
-            _PAIR,
-            1,
-            10,
-            ("spearman", "pearson"),
-            (("test", "STS-B.tsv"),),
-        ),
-        GlueTask(
-            "qqp",
-            ("question1", "question2"),
-            2,
-            3,
-            ("accuracy", "f1"),
-            (("test", "QQP.tsv"),),
-        ),
-        GlueTask(
-            "mnli",
-            ("premise", "hypothesis"),
-            3,
-            3,
-            ("accuracy",),
-            (
-                ("test_matched", "MNLI-m.tsv"),
-                ("test_mismatched", "MNLI-mm.tsv"),
-            ),
-            answers=("entailment", "neutral", "contradiction"),
-            eval_splits=("validation_matched", "validation_mismatched"),
-        ),
-        GlueTask(
-            "qnli",
-            ("question", "sentence"),
-            2,
-            10,
-            ("accuracy",),
-            (("test", "QNLI.tsv"),),
-            answers=_ENTAILMENT,
-        ),
-        GlueTask(
-            "rte",
-            _PAIR,
-            2,
-            10,
-            ("accuracy",),
-            (("test", "RTE.tsv"),),
-            answers=_ENTAILMENT,
-        ),
+        GlueTask("qnli", ("question", "sentence"), 2, 10, ("accuracy",)),
+        GlueTask("rte", _PAIR, 2, 10, ("accuracy",)),
     )
 }
+
+
+# Data
+
+
+def splits(task: GlueTask, data_dir: str | None) -> tuple[str, ...]:
+    """The splits that TFDS has; downloaded where no `data_dir` is given.
+
+    Raises:
+        FileNotFoundError: If `data_dir` does not have the data.
+    """
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder(f"glue/{task.name}", data_dir=data_dir)
+    if data_dir is None:
+        builder.download_and_prepare()
+    elif not builder.is_prepared():
+        raise FileNotFoundError(
+            f"`data_dir` must have glue/{task.name} as TFDS prepares it; "
+            f"without the option it is downloaded. Received: {data_dir}"
+        )
+    return tuple(builder.info.splits)
+
+
+def source(
+    task: GlueTask, split: str, data_dir: str | None, limit: int | None = None
+) -> files.Source:
+    """A split, or its first `limit` examples, as a source."""
+    there = splits(task, data_dir)
+    if split not in there:
+        raise ValueError(
+            f"glue/{task.name} must have the split {split!r}. Received: "
+            f"splits {there}"
+        )
+    part = split if limit is None else f"{split}[:{limit}]"
+    return files.from_tfds(
+        f"glue/{task.name}", part, task.columns, "label", "idx", data_dir
+    )
+
+
+# Scores
+
+
+def score(task: GlueTask, labels: np.ndarray, outputs: np.ndarray) -> dict:
+    """The scores of a task.
+
+    Args:
+        task: The task.
+        labels: `(examples,)` classes or values.
+        outputs: `(examples, classes)` logits, or `(examples, 1)` values.
+
+    Returns:
+        A dict of floats. A correlation with a constant, which is not defined,
+        counts as 0.
+
+    Raises:
+        ValueError: If there is nothing to score, or an output is not finite.
+    """
+    labels = np.asarray(labels)
+    if not len(labels) or (not task.is_regression and labels.min() < 0):
+        raise ValueError(
+            "`labels` must be there to score against; -1 stands for a hidden "
+            f"one. Received: labels={labels[:5].tolist()}..."
+        )
+    if not np.isfinite(outputs).all():
+        raise ValueError("`outputs` must be finite. Received: NaN or infinity")
+    found = outputs[:, 0] if task.is_regression else outputs.argmax(axis=1)
+    return {name: _METRICS[name](labels, found) for name in task.metrics}
+
+
+def _correlation(function):
+    def correlate(labels, found):
+        if np.ptp(found) == 0 or np.ptp(labels) == 0:
+            return 0.0
+        return float(function(labels, found).statistic)
+
+    return correlate
+
+
+_METRICS = {
+    "accuracy": lambda y, p: float(sklearn.metrics.accuracy_score(y, p)),
+    # Of class 1, "equivalent" or "duplicate".
+    "f1": lambda y, p: float(sklearn.metrics.f1_score(y, p, zero_division=0.0)),
+    "matthews": lambda y, p: float(sklearn.metrics.matthews_corrcoef(y, p)),
+    "pearson": _correlation(scipy.stats.pearsonr),
+    "spearman": _correlation(scipy.stats.spearmanr),
+}
+
+
+def development_scores(task: GlueTask, classifier, tables: dict) -> dict:
+    """Scores of all splits; those of the first one have no suffix."""
+    found = {}
+    for number, (split, table) in enumerate(tables.items()):
+        suffix = f"_{split.partition('_')[2]}" if number else ""
+        outputs = fine_tuning.predict(classifier, table)
+        for name, value in score(task, table.labels, outputs).items():
+            found[name + suffix] = value
+    return found
+
+
+def reported(task: GlueTask, curves: dict) -> dict:
+    """The scores of the last evaluation, and of the best one.
+
+    Args:
+        task: The task.
+        curves: With the scores of the development set, which begin with `val_`.
+
+    Returns:
+        Scores without `val_`, under "last" and "best": the first that no other
+        exceeds in the task's first metric.
+    """
+    values = curves[f"val_{task.metrics[0]}"]
+    places = {"last": len(values) - 1, "best": int(np.argmax(values))}
+    return {
+        rule: {
+            name.removeprefix("val_"): curve[place]
+            for name, curve in curves.items()
+            if name.startswith("val_")
+        }
+        for rule, place in places.items()
+    }

@@ -38,9 +38,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from examples import options
 from examples import quickstart
 from examples import records
+from examples import runs
 from experiments import RESULTS
 from experiments import digits_training
 from experiments import digits_views
@@ -67,7 +67,7 @@ def parse_arguments(argv=None):
         help="folder of the records",
     )
     args = parser.parse_args(argv)
-    options.check_positive(parser, args, ("seeds", "epochs", "threads"))
+    runs.check_positive(parser, args, ("seeds", "epochs", "threads"))
     return args
 
 
@@ -100,7 +100,7 @@ def configurations(args):
 def record_name(settings):
     shift = settings["shift"]
     name = settings["method"] + (f"-shift{shift}" if shift else "")
-    return f"{name}-{options.digest(settings)}"
+    return f"{name}-{runs.digest(settings)}"
 
 
 def main(argv=None):
@@ -123,7 +123,7 @@ def run_all(args, out, command):
         start, cpu = time.perf_counter(), time.process_time()
         keras.utils.clear_session()
         trainer = digits_training.Trainer(settings)
-        runs = [trainer.run(seed) for seed in range(args.seeds)]
+        found = [trainer.run(seed) for seed in range(args.seeds)]
         cpu = time.process_time() - cpu
         records.write_record(
             path,
@@ -134,10 +134,10 @@ def run_all(args, out, command):
                 "environment": records.environment(),
                 "hours": (time.perf_counter() - start) / 3600,
                 "cpu_seconds": cpu,
-                "runs": runs,
+                "runs": found,
             },
         )
-        accuracy = np.mean([run["scores"]["accuracy"] for run in runs])
+        accuracy = np.mean([run["scores"]["accuracy"] for run in found])
         print(f"{name}: {accuracy:.2%}, {cpu:.0f} CPU s", flush=True)
 
 

@@ -8,14 +8,12 @@ beside these. The record is one file, experiments/results/glue_constant.json.
 """
 
 import argparse
-import pathlib
 import sys
 import time
 
 import numpy as np
 
-from examples import glue_data
-from examples import glue_scores
+from examples import glue_tasks
 from examples import records
 from examples.glue_tasks import TASKS
 
@@ -32,10 +30,7 @@ def parse_arguments(argv=None):
     add("--tasks", nargs="+", choices=TASKS, default=["rte"])
     add("--data_dir", help="TFDS folder that has the data; else download")
     add("--out", default=str(PATH), help="file of the record")
-    args = parser.parse_args(argv)
-    if pathlib.Path(args.out).is_dir():
-        parser.error(f"--out must be a file. Received: {args.out}")
-    return args
+    return parser.parse_args(argv)
 
 
 def constant_score(task, training_labels, labels):
@@ -56,7 +51,7 @@ def constant_score(task, training_labels, labels):
         counts = np.bincount(training_labels, minlength=task.num_classes)
         answer = counts == counts.max()
     outputs = np.tile(np.asarray(answer, "float64"), (len(labels), 1))
-    return glue_scores.score(task, labels, outputs)
+    return glue_tasks.score(task, labels, outputs)
 
 
 def main(argv=None):
@@ -67,8 +62,8 @@ def main(argv=None):
     for name in args.tasks:
         task = TASKS[name]
         training, labels = (
-            _labels(glue_data.source(task, split, args.data_dir))
-            for split in (task.train_split, task.eval_splits[0])
+            _labels(glue_tasks.source(task, split, args.data_dir))
+            for split in ("train", task.eval_splits[0])
         )
         scores[name] = constant_score(task, training, labels)
         found = scores[name][task.metrics[0]]

@@ -6,7 +6,10 @@ r"""Other ways to train on groups of views, for comparison at equal cost.
     AugMix's loss       `Consistency`: the original's loss and the divergence
                         of the views' predictions
 
-They are here and not in the package: what a peer is, its authors say.
+They are here and not in the package: what a peer is, its authors say. On CIFAR,
+with the options of `examples.cifar`, whose methods are there as well:
+
+    python -m experiments.rivals --method maxup tilted consistency
 
 Reference:
     Hoffer et al., Augment your batch, CVPR 2020. Gong et al., MaxUp, CVPR
@@ -21,6 +24,8 @@ import keras
 from keras import ops
 
 import keras_mmel
+from examples import cifar
+from examples import images
 from keras_mmel import objectives
 
 
@@ -145,3 +150,24 @@ def jensen_shannon(logits: Any) -> Any:
     # As in AugMix's code: no logarithm of what underflowed.
     log_mean = ops.log(ops.clip(ops.mean(p, axis=1, keepdims=True), 1e-7, 1.0))
     return ops.mean(ops.sum(p * (log_p - log_mean), axis=-1), axis=1)
+
+
+def _maxup(model, settings):
+    return keras_mmel.MMELModel(model, objectives.Hard(0.0))
+
+
+def _tilted(model, settings):
+    return keras_mmel.MMELModel(model, Tilted(float(settings["lambda_p"])))
+
+
+def _consistency(model, settings):
+    return Consistency(model)
+
+
+METHODS = {"maxup": _maxup, "tilted": _tilted, "consistency": _consistency}
+images.METHODS.update(METHODS)
+images.WITH_LAMBDA_P.add("tilted")
+record_path = cifar.record_path
+
+if __name__ == "__main__":
+    cifar.main(script=__file__)

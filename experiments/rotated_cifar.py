@@ -14,7 +14,7 @@ import keras
 import tensorflow as tf
 
 import keras_mmel
-from examples import cifar_data
+from examples import cifar
 from examples import rotated
 from experiments import evidence
 from experiments import rivals
@@ -47,8 +47,8 @@ def halved(images):
 @functools.cache
 def load(size, data_dir):
     """Training, held-out and test images, 16x16."""
-    (images, labels), test = cifar_data.load_tfds("cifar10", data_dir)
-    chosen = cifar_data.balanced_subset(images, labels, size + HELD_OUT)
+    (images, labels), test = cifar.load_tfds("cifar10", data_dir)
+    chosen = cifar.balanced_subset(images, labels, size + HELD_OUT)
     images, labels = halved(chosen[0]), chosen[1]
     rest = slice(size, None)
     return (
@@ -78,7 +78,7 @@ def model_maker(rate, steps):
 
 
 def standardize(images):
-    mean, std = cifar_data.MEAN["cifar10"], cifar_data.STD["cifar10"]
+    mean, std = cifar.MEAN["cifar10"], cifar.STD["cifar10"]
     return (images - tf.constant(mean)) / tf.constant(std)
 
 

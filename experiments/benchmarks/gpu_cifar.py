@@ -1,20 +1,18 @@
-"""CIFAR-10 on one GPU, on the JAX backend: MMEL beside its baselines.
+r"""CIFAR-10 on one GPU, on the JAX backend: MMEL beside its baselines.
 
     python -m experiments.benchmarks.packed_images packed --data_dir DATA
     python -m experiments.benchmarks.gpu_cifar packed --method da uniform mmel-h
 
 `MMELModel` and Keras's own step on JAX; TensorFlow need not be there. Methods,
-networks, schedule and scores are those of `examples.cifar`, with the same
-options, and the randomness of the views is JAX's. The same command continues
-what was interrupted, at the last epoch that it saved, and skips what is
-finished. Every run leaves a record under --out, which names the card.
+networks, schedule, scores and options are those of `experiments.rivals`, and
+the randomness of the views is JAX's. The same command continues what was
+interrupted, at the last epoch that it saved, and skips what is finished. Every
+run leaves a record under --out, which names the card.
 
 One minute on two CPU cores, to see that it works:
 
-    python -m experiments.benchmarks.gpu_cifar packed --depth 8 --limit 200 \\
+    python -m experiments.benchmarks.gpu_cifar packed --depth 8 --limit 200 \
         --epochs 1 --test_limit 200 --batch_size 50 --num_views 3 --method all
-
-What runs took is in their records: --table prints them.
 """
 
 import argparse
@@ -30,16 +28,16 @@ import jax
 import keras
 import numpy as np
 
-from examples import cifar_data
-from examples import cifar_model
-from examples import cifar_settings
-from examples import cifar_table
-from examples import image_scores
+# For its methods.
+import experiments.rivals  # noqa: F401
+from examples import cifar
+from examples import images
 from examples import records
 from experiments import RESULTS
 from experiments.benchmarks import jax_training
 from experiments.benchmarks import packed_images
 
+TRAINING_IMAGES = 50_000
 # Steps of one program. Every run whose epoch has a multiple of it shares the
 # compiled program with the others of its method.
 CHUNK = 10
@@ -50,21 +48,23 @@ def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
         prog="python -m experiments.benchmarks.gpu_cifar",
         description=__doc__.partition("\n")[0],
+        epilog="Further options are those of examples.cifar.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
     add("images", help="folder that .packed_images wrote")
-    cifar_settings.add_arguments(parser)
     add("--out", default=f"{RESULTS}/gpu", help="folder of the records")
     add("--work_dir", default="runs/gpu", help="folder of the checkpoints")
     add("--commit", help="of the code, for a copy that has no history")
     add("--time", type=int, metavar="STEPS", help="time steps, train nothing")
-    add("--table", action="store_true", help="print the records, run nothing")
+    own, rest = parser.parse_known_args(argv)
+    args = cifar.parse_arguments(rest)
+    for name, value in vars(own).items():
+        setattr(args, name, value)
+    if args.augment_original or args.fixed_views or args.replicas != 1:
+        parser.error("views are new in each epoch, on one device")
     # Scores are those of the last epoch.
-    parser.set_defaults(replicas=1, eval_every=1)
-    args = parser.parse_args(argv)
     args.eval_every = args.epochs
-    cifar_settings.check_arguments(parser, args)
     return args
 
 
@@ -80,7 +80,7 @@ class Trainings:
         keras.utils.set_random_seed(settings["seed"])
         keras.config.set_dtype_policy(settings["mixed_precision"] or "float32")
         rate = settings["learning_rate"]
-        model = cifar_model.build_model(settings, 1, learning_rate=rate)
+        model = cifar.build_model(settings, 1, learning_rate=rate)
         if settings["method"] == "mmel-h":
             model.lambda_p = float(settings["lambda_p"])
         same = {"da-long": "da"}
@@ -106,12 +106,12 @@ class Trainings:
         scorer = self._scorers.setdefault(key, trained)
         # One model to predict with is one program to compile.
         scorer.set_weights(trained.get_weights())
-        return image_scores.score(scorer, *test_set)
+        return images.score(scorer, *test_set)
 
 
 def epoch_batches(settings, train_set, epoch, rates):
     """The chunks of an epoch, which depend on the seed and epoch alone."""
-    images, labels = train_set
+    pictures, labels = train_set
     batch, steps = settings["batch_size"], len(rates)
     random = np.random.default_rng((settings["seed"], epoch))
     order = random.permutation(len(labels))[: steps * batch]
@@ -119,18 +119,14 @@ def epoch_batches(settings, train_set, epoch, rates):
     key = jax.random.fold_in(jax.random.key(settings["seed"]), epoch)
     keys = jax.random.split(key, steps)
     for start in range(0, steps, CHUNK):
-        chosen = order[start : start + CHUNK]
-        yield (
-            images[chosen],
-            labels[chosen],
-            keys[start : start + CHUNK],
-            rates[start : start + CHUNK],
-        )
+        part = slice(start, start + CHUNK)
+        chosen = order[part]
+        yield pictures[chosen], labels[chosen], keys[part], rates[part]
 
 
 def learning_rates(settings, steps_per_epoch):
     """The rate of every step, `(epochs, steps)`."""
-    schedule = cifar_model.schedule(settings, steps_per_epoch)
+    schedule = images.schedule(settings, steps_per_epoch)
     steps = np.arange(settings["epochs"] * steps_per_epoch)
     rates = np.asarray(jax.vmap(schedule)(steps), "float32")
     return rates.reshape(settings["epochs"], steps_per_epoch)
@@ -176,21 +172,13 @@ def time_steps(settings, train_set, trainings, number):
     training, state = trainings.start(settings)
     rates = np.full(CHUNK, 1e-3, "float32")
     chunk = next(iter(epoch_batches(settings, train_set, 0, rates)))
-    begin = time.perf_counter()
-    training.compile(state, *chunk)
-    compiling = time.perf_counter() - begin
     state, _ = jax.block_until_ready(training.steps(state, *chunk))
     begin = time.perf_counter()
     for _ in range(number // CHUNK):
         state, _ = training.steps(state, *chunk)
     jax.block_until_ready(state)
     step = (time.perf_counter() - begin) / (number // CHUNK * CHUNK)
-    print(
-        f"{settings['method']} of {settings['num_views']} views, "
-        f"ResNet-{settings['depth']}, {settings['mixed_precision']}: "
-        f"{1000 * step:.2f} ms a step, compiled in {compiling:.0f} s",
-        flush=True,
-    )
+    print(f"  {1000 * step:.2f} ms a step", flush=True)
 
 
 def environment(commit):
@@ -206,35 +194,26 @@ def environment(commit):
 
 def main(argv=None, load=packed_images.load):
     args = parse_arguments(argv)
-    out, work_dir = pathlib.Path(args.out), pathlib.Path(args.work_dir)
-    if args.table:
-        cifar_table.print_table(out)
-        return
     train_set, test_set = load(args.images)
-    if args.limit is None and load is packed_images.load:
-        whole = cifar_data.TRAINING_IMAGES
-        if len(train_set[0]) != whole:
-            raise FileNotFoundError(
-                f"Without --limit, `images` must have all {whole} images. "
-                f"Received: a folder with {len(train_set[0])}"
-            )
-    train_set = cifar_data.balanced_subset(*train_set, args.limit)
-    test_set = cifar_data.balanced_subset(*test_set, args.test_limit)
+    if args.limit is None and len(train_set[0]) != TRAINING_IMAGES:
+        raise FileNotFoundError(
+            f"Without --limit, `images` must have all {TRAINING_IMAGES} "
+            f"images. Received: a folder with {len(train_set[0])}"
+        )
+    train_set = cifar.balanced_subset(*train_set, args.limit)
+    test_set = cifar.balanced_subset(*test_set, args.test_limit)
     words = sys.argv[1:] if argv is None else argv
     command = records.command_line([__file__, *words])
     trainings = Trainings()
     runs = [(m, seed) for seed in args.seeds for m in args.methods]
-    for number, (method, seed) in enumerate(runs, start=1):
-        settings = cifar_settings.run_settings(args, method, seed)
+    for method, seed in runs:
+        settings = cifar.run_settings(args, method, seed)
         settings["backend"] = "jax"
-        name = cifar_settings.run_name(settings)
-        path, checkpoint = out / f"{name}.json", work_dir / f"{name}.npz"
-        print(
-            f"[{number}/{len(runs)}] {method}, seed {seed}, "
-            f"{settings['epochs']} epochs of {len(train_set[0])} images",
-            flush=True,
-        )
-        if path.exists():
+        name = cifar.run_name(settings)
+        path = pathlib.Path(args.out) / f"{name}.json"
+        checkpoint = pathlib.Path(args.work_dir) / f"{name}.npz"
+        print(name, flush=True)
+        if records.is_recorded(path):
             print("  finished before", flush=True)
             continue
         if args.time:
@@ -244,12 +223,6 @@ def main(argv=None, load=packed_images.load):
             settings, train_set, trainings, checkpoint
         )
         scores = trainings.scores(settings, training, state, test_set)
-        batches = len(train_set[0]) // settings["batch_size"]
-        examples = batches * settings["batch_size"] * settings["epochs"]
-        seconds = notes["seconds"]
-        scores["seconds"] = seconds
-        scores["examples_per_second"] = examples / seconds
-        scores["views_per_second"] = examples * settings["num_views"] / seconds
         records.write_record(
             path,
             {
@@ -258,19 +231,17 @@ def main(argv=None, load=packed_images.load):
                 "seed": seed,
                 "settings": settings,
                 "environment": environment(args.commit),
-                "hours": seconds / 3600,
+                "hours": notes["seconds"] / 3600,
                 "curves": notes["curves"],
-                "scores": scores,
+                "scores": scores | {"seconds": notes["seconds"]},
             },
         )
         checkpoint.unlink(missing_ok=True)
         print(
             f"  accuracy {scores['accuracy']:.4f}, nll {scores['nll']:.4f}, "
-            f"{seconds:.0f} s, {scores['views_per_second']:.0f} views/s",
+            f"{notes['seconds']:.0f} s",
             flush=True,
         )
-    if not args.time:
-        cifar_table.print_table(out)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 Images are tiles of large lossless WebP pictures, which takes half the room of
 the pixels. The first file has the test set and a class-balanced part of the
 training set, the second one has the rest. Training images are sorted by the
-hash of their pixels: `cifar_data.balanced_subset` chooses the same ones from
+hash of their pixels: `cifar.balanced_subset` chooses the same ones from
 the first file as from the whole.
 """
 
@@ -17,7 +17,7 @@ import zipfile
 
 import numpy as np
 
-from examples import cifar_data
+from examples import cifar
 
 SIDE = 40
 # Images of the first file that are training images.
@@ -115,14 +115,12 @@ def main(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("folder", help="where to write the two files")
-    parser.add_argument(
-        "--dataset", choices=cifar_data.CLASSES, default="cifar10"
-    )
+    parser.add_argument("--dataset", choices=cifar.CLASSES, default="cifar10")
     parser.add_argument(
         "--data_dir", help="TFDS folder that has the data; else download"
     )
     args = parser.parse_args(argv)
-    sets = cifar_data.load_tfds(args.dataset, args.data_dir)
+    sets = cifar.load_tfds(args.dataset, args.data_dir)
     for path in pack(*sets, args.folder):
         print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB")
 

@@ -4,7 +4,7 @@
     python -m experiments.reproduce table1 --scale small    two CPU cores
     python -m experiments.reproduce all --list              all cells
     python -m experiments.reproduce table2 --only cifar100 resnet20
-    python -m experiments.reproduce table1 --dry-run        commands and time
+    python -m experiments.reproduce table1 --dry-run        commands
 
 A run is one seed of one cell. It leaves a record, and a run that has one is
 not run again; a run that was killed goes on where it was when the same command
@@ -44,7 +44,8 @@ def parse_arguments(argv=None):
     add(
         "--dry-run",
         action="store_true",
-        help="print the commands that are left, and how long they take here",
+        help="print the commands that are left; where it tells, the hours of "
+        "the paper on a V100",
     )
     add("--jobs", type=int, default=1, help="runs at a time (default 1)")
     add("--threads", type=int, help="CPU threads of a run (default: all)")
@@ -86,16 +87,16 @@ def print_cells(cells):
 
 
 def print_plan(runs, left):
-    from experiments.reproduce import estimate
-
     first = dict.fromkeys(f for run in left for f in run.cell.first)
     for arguments in first:
         print(command(arguments[0], arguments[1:]))
     for run in left:
         print(run.command)
     print(f"# {len(runs) - len(left)} of {len(runs)} runs are done")
-    found = estimate.hours(left, say=lambda line: print(f"# {line}"))
-    print(f"# about {sum(found.values()):.1f} hours, one run at a time")
+    papers = [run.cell.paper for run in left if run.cell.paper]
+    hours = [paper.hours for paper in papers if paper.hours is not None]
+    if hours:
+        print(f"# {len(hours)} of these took the paper {sum(hours):.1f} hours")
 
 
 def main(argv=None):

@@ -175,7 +175,7 @@ def _cifar(
             Cell(
                 table,
                 name + f"-{column}".replace(" ", "-"),
-                "examples.cifar",
+                "experiments.rivals" if method in RIVALS else "examples.cifar",
                 (
                     "--method",
                     method,

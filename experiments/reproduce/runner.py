@@ -7,8 +7,8 @@ import os
 import pathlib
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable
 from collections.abc import Iterable
 
 from examples import records
@@ -21,9 +21,9 @@ class Run:
     """One seed of a cell.
 
     Attributes:
-        cell: what it belongs to.
-        seed: its seed.
-        record: the file that it leaves.
+        cell: What it belongs to.
+        seed: Its seed.
+        record: The file that it leaves.
     """
 
     cell: Cell
@@ -62,20 +62,21 @@ def without_record(runs: Iterable[Run]) -> list[Run]:
 class Runner:
     """Runs commands in processes of their own, a few at a time.
 
-    A run that fails does not stop the others; its output stays in its log.
-    Runs and preparations that were stopped go on where they were when the same
-    command is given again, as far as their scripts do.
+    What comes first for some cells runs before all of them, one after the
+    other. What fails does not stop the others; its output stays in its log.
+    What was stopped goes on where it was when the same command is given again,
+    as far as its script does.
 
     Args:
-        logs: folder of one file for each run.
-        jobs: how many at a time.
-        say: prints a line.
+        logs: Folder of one file for each run.
+        jobs: How many at a time.
+        say: Prints a line.
     """
 
-    def __init__(self, logs: pathlib.Path, jobs: int = 1, say=print):
+    def __init__(
+        self, logs: pathlib.Path, jobs: int = 1, say: Callable = print
+    ):
         self.logs, self.jobs, self.say = logs, jobs, say
-        self._first = {}
-        self._lock = threading.Lock()
         self._processes = set()
         self._stopped = False
 
@@ -88,67 +89,64 @@ class Runner:
         runs = list(runs)
         missing = without_record(runs)
         self.say(f"{len(runs) - len(missing)} of {len(runs)} runs are done")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
+        try:
+            return self._run_all(missing, pool)
+        except BaseException:
+            self._stopped = True
+            for process in list(self._processes):
+                process.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _run_all(self, missing, pool):
+        first = dict.fromkeys(one for run in missing for one in run.cell.first)
+        for number, words in enumerate(first):
+            self.say(f"first: {command(words[0], words[1:])}")
+            first[words] = self._execute(words, f"first-{number}")
+        waiting = {pool.submit(self._run, run, first): run for run in missing}
         failed = []
-        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            waiting = {pool.submit(self._run, run): run for run in missing}
-            try:
-                finished = concurrent.futures.as_completed(waiting)
-                for number, future in enumerate(finished, start=1):
-                    run, (error, seconds) = waiting[future], future.result()
-                    text = f"[{number}/{len(missing)}] {run.name}: "
-                    if error is None:
-                        self.say(f"{text}done in {seconds / 60:.1f} min")
-                    else:
-                        failed.append(run)
-                        self.say(f"{text}FAILED: {error}")
-            except BaseException:
-                self._stop()
-                for future in waiting:
-                    future.cancel()
-                raise
+        finished = concurrent.futures.as_completed(waiting)
+        for number, future in enumerate(finished, start=1):
+            run, (error, seconds) = waiting[future], future.result()
+            text = f"[{number}/{len(missing)}] {run.name}: "
+            if error is None:
+                self.say(f"{text}done in {seconds / 60:.1f} min")
+            else:
+                failed.append(run)
+                self.say(f"{text}FAILED: {error}")
         return failed
 
-    def _run(self, run):
+    def _run(self, run, first):
+        """The error, if there was one, and the seconds."""
         start = time.monotonic()
-        for arguments in run.cell.first:
-            error = self._once(arguments)
-            if error:
-                return f"what comes first failed: {error}", 0.0
-        log = self.logs / f"{run.name.replace('/', '-').replace(' ', '-')}.log"
-        words = [run.cell.module, *run.cell.run_arguments(run.seed)]
-        error = self._execute(words, log)
+        for words in run.cell.first:
+            if first[words]:
+                return f"what comes first failed: {first[words]}", 0.0
+        name = run.name.replace("/", "-").replace(" ", "-")
+        words = (run.cell.module, *run.cell.run_arguments(run.seed))
+        error = self._execute(words, name)
         if error is None and not records.is_recorded(run.record):
-            error = f"it ended without its record; see {log.name}"
+            error = f"it ended without its record; see {name}.log"
         return error, time.monotonic() - start
 
-    def _once(self, arguments):
-        """The error of a preparation, which runs once for all that need it."""
-        with self._lock:
-            mine = arguments not in self._first
-            if mine:
-                self._first[arguments] = concurrent.futures.Future()
-        future = self._first[arguments]
-        if mine:
-            name = "first-" + "-".join(arguments[:3]).replace("/", "-")
-            log = self.logs / f"{name}-{len(self._first)}.log"
-            future.set_result(self._execute(list(arguments), log))
-        return future.result()
-
-    def _execute(self, words, log):
+    def _execute(self, words, name):
         if self._stopped:
             return "stopped"
-        try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            file = log.open("w", encoding="utf-8")
-        except OSError as error:
-            return f"its log cannot be written: {error}"
-        with file:
+        log = self.logs / f"{name}.log"
+        # Scripts where Python finds them; paths of the command line are
+        # relative to where it was given.
+        path = [str(records.ROOT), os.environ.get("PYTHONPATH", "")]
+        path = os.pathsep.join(filter(None, path))
+        with log.open("w", encoding="utf-8") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", *words],
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env=_environment(),
+                env=os.environ | {"PYTHONPATH": path},
             )
             self._processes.add(process)
             code = process.wait()
@@ -158,18 +156,3 @@ class Runner:
         lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
         last = [line for line in lines if line.strip()][-1:] or ["no output"]
         return f"exit code {code}, {log.name}: {last[0].strip()[:200]}"
-
-    def _stop(self):
-        self._stopped = True
-        for process in list(self._processes):
-            process.terminate()
-
-
-def _environment():
-    """This process's, with the scripts where Python finds them.
-
-    Paths of the command line are relative to where it was given.
-    """
-    known = os.environ.get("PYTHONPATH")
-    path = os.pathsep.join([str(records.ROOT), *([known] if known else [])])
-    return {**os.environ, "PYTHONPATH": path}

@@ -174,23 +174,18 @@ def _cell(
         if preset is not None:
             options += [f"--{name}", preset]
     options = tuple(options)
-    steps = () if method == "baseline" else ("augment",)
-    if method != "baseline" and labels == "teacher":
-        steps = ("teacher", "augment", "label")
+    prepare = ("examples.glue", "prepare", "--labels", labels, *options)
     metric = TASKS[task].metrics[0]
     scores = [f"{REPORT}.{metric}"]
     if task == "mnli" and scale == "paper":
         scores.append(f"{REPORT}.{metric}_mismatched")
-    submit = ()
-    if table == "table3":
-        submit = ("--submissions", f"{places.out}/submissions")
     return Cell(
         table,
         f"{task}-{column}".replace(" ", "-"),
         "examples.glue",
         (
             *("train", "--method", method, "--labels", labels),
-            *(*options, *training, *submit),
+            *(*options, *training),
         ),
         seeds,
         tuple(scores),
@@ -198,5 +193,5 @@ def _cell(
         column,
         value,
         reference,
-        tuple(("examples.glue", step, *options) for step in steps),
+        (prepare,) if method != "baseline" else (),
     )

@@ -1,57 +1,44 @@
 import json
-import pathlib
 
 import keras
 import numpy as np
 import pytest
+import scipy.special
+from sklearn.metrics import log_loss
 
+import experiments.rivals  # noqa: F401  (its methods)
+import keras_mmel
 from examples import cifar
-from examples import cifar_data
-from examples import cifar_model
-from examples import cifar_settings
+from examples import images
 from examples import records
-from examples.progress import Progress
+from examples.runs import Progress
+from tests.examples import toy_images
+from tests.examples.toy_images import run
 
 # Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
 
-TOY = ["--depth", "8", "--batch_size", "10", "--num_views", "2"]
 
-
-def fake_data(dataset, data_dir=None):
-    """Images of one color for each class, and noise."""
-    rng = np.random.default_rng(0)
-    classes = cifar_data.CLASSES[dataset]
-    colors = rng.integers(0, 200, (classes, 1, 1, 3))
-
-    def draw(size):
-        labels = np.arange(size) % classes
-        noise = rng.integers(0, 56, (size, 32, 32, 3))
-        return (colors[labels] + noise).astype("uint8"), labels
-
-    return draw(2 * classes), draw(2 * classes)
-
-
-def run(folder, *words, load=fake_data):
-    folder = pathlib.Path(folder)
-    where = ["--out", str(folder / "out"), "--work_dir", str(folder / "work")]
-    cifar.main([*TOY, *where, *words], load=load)
-    found = records.read_records(folder / "out")
-    return {(record["method"], record["seed"]): record for record in found}
+@pytest.fixture(scope="module")
+def _toy_network():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keras_mmel.models, "cifar_resnet", toy_images.network)
+        yield
 
 
 @pytest.fixture(scope="module")
-def every_method(tmp_path_factory):
+def every_method(tmp_path_factory, _toy_network):
     folder = tmp_path_factory.mktemp("all")
-    return folder, run(folder, "--method", "all", "--epochs", "1")
+    words = ("--method", "all", "maxup", "--epochs", "1")
+    return folder, run(folder, *words)
 
 
 class TestEveryMethod:
     def test_a_record_for_each(self, every_method):
         folder, found = every_method
-        assert {method for method, _ in found} == set(cifar_settings.METHODS)
+        assert {method for method, _ in found} == {*cifar.METHODS, "maxup"}
         for record in found.values():
             assert np.isfinite(record["scores"]["nll"])
             assert 0 <= record["scores"]["accuracy"] <= 1
@@ -59,133 +46,99 @@ class TestEveryMethod:
             assert record["environment"]["keras"] == keras.__version__
             assert record["command"].startswith("python -m examples.cifar ")
         assert list((folder / "work").iterdir()) == []
-
-    def test_no_path_of_the_machine_in_a_record(self, every_method):
-        folder, _ = every_method
         for path in (folder / "out").iterdir():
             assert str(folder) not in path.read_text()
 
-    def test_what_the_baselines_are(self, every_method):
+    def test_what_the_methods_are(self, every_method):
         _, found = every_method
-        for method, epochs, views in [
-            ("da", 1, 1),
-            ("da-long", 2, 1),
-            ("uniform", 1, 2),
-            ("mmel-h", 1, 2),
-            ("mmel-s", 1, 2),
+        for method, epochs, views, effective in [
+            ("da", 1, 1, None),
+            ("da-long", 2, 1, None),
+            ("uniform", 1, 2, 2),
+            ("mmel-h", 1, 2, 1.99),
+            # Only one view beside the original, which has no weight here.
+            ("mmel-s", 1, 2, 1),
+            ("maxup", 1, 2, 1),
         ]:
             record = found[method, 0]
             assert record["settings"]["epochs"] == epochs
             assert record["settings"]["num_views"] == views
-            assert len(record["curves"]["loss"]) == epochs
-            assert record["curves"]["val_epoch"] == [epochs]
-            assert ("effective_views" in record["curves"]) == (views > 1)
+            curves = record["curves"]
+            assert len(curves["loss"]) == epochs
+            assert curves["val_epoch"] == [epochs]
+            if effective is None:
+                assert "effective_views" not in curves
+            elif method == "mmel-h":
+                assert 1 < curves["effective_views"][0] < effective
+            else:
+                expected = pytest.approx(effective, abs=1e-4)
+                assert curves["effective_views"][0] == expected
 
-    def test_views_weigh_as_the_method_says(self, every_method):
+    def test_scores_of_the_test_set(self, every_method):
         _, found = every_method
-        number = {
-            method: found[method, 0]["curves"]["effective_views"][0]
-            for method in ("uniform", "mmel-h", "mmel-s")
-        }
-        assert number["uniform"] == pytest.approx(2, abs=1e-5)
-        assert 1 < number["mmel-h"] < 2
-        # Only one view beside the original, which has no weight here.
-        assert number["mmel-s"] == pytest.approx(1, abs=1e-5)
+        for record in found.values():
+            scores, curves = record["scores"], record["curves"]
+            for name in ("accuracy", "nll"):
+                last = curves[f"val_{name}"][-1]
+                assert scores[name] == pytest.approx(last, rel=1e-4)
 
     def test_nothing_is_run_twice(self, every_method, capsys, monkeypatch):
         folder, found = every_method
-        monkeypatch.setattr(cifar, "train", None)
-        again = run(folder, "--method", "all", "--epochs", "1")
-        assert again == found
-        assert capsys.readouterr().out.count("finished before") == 5
+        monkeypatch.setattr(images, "train", None)
+        words = ("--method", "all", "maxup", "--epochs", "1")
+        assert run(folder, *words) == found
+        assert capsys.readouterr().out.count("finished before") == 6
 
     def test_table(self, every_method, capsys):
         folder, found = every_method
         cifar.main(["--table", "--out", str(folder / "out")], load=None)
         lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == 1 + len(cifar_settings.METHODS)
-        accuracy = 100 * found["mmel-h", 0]["scores"]["accuracy"]
+        assert len(lines) == 6
+        accuracy = found["mmel-h", 0]["scores"]["accuracy"]
         (line,) = [line for line in lines if "mmel-h" in line]
-        assert f" {accuracy:.2f} +- 0.00" in line
+        assert f" accuracy {accuracy:.4f} nll " in line
+        assert line.endswith("(1 seeds)")
+        # What differs between the lines.
+        assert "lambda_p=1.0" in line and "dataset" not in line
 
 
-class TestResume:
-    @pytest.mark.parametrize(
-        "replicas", ["1", pytest.param("2", marks=pytest.mark.slow)]
-    )
-    def test_the_same_command_goes_on(
-        self, replicas, tmp_path, monkeypatch, capsys
-    ):
-        words = ("--method", "mmel-h", "--epochs", "3", "--seeds", "3")
-        words += ("--replicas", replicas)
-        whole = run(tmp_path / "whole", *words)["mmel-h", 3]
+@pytest.mark.usefixtures("_toy_network")
+@pytest.mark.parametrize(
+    "replicas", ["1", pytest.param("2", marks=pytest.mark.slow)]
+)
+def test_the_same_command_goes_on(replicas, tmp_path, monkeypatch, capsys):
+    words = ("--method", "mmel-h", "--epochs", "3", "--seeds", "3")
+    words += ("--replicas", replicas)
+    whole = run(tmp_path / "whole", *words)["mmel-h", 3]
+    begin = Progress.on_epoch_begin
 
-        begin = Progress.on_epoch_begin
-
-        def stop_at_the_third(self, epoch, logs=None):
-            if epoch == 2:
-                raise KeyboardInterrupt
-            begin(self, epoch, logs)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Progress, "on_epoch_begin", stop_at_the_third)
-            with pytest.raises(KeyboardInterrupt):
-                run(tmp_path / "parts", *words)
-        assert records.read_records(tmp_path / "parts") == []
-        capsys.readouterr()
-
-        parts = run(tmp_path / "parts", *words)["mmel-h", 3]
-        assert "continues after epoch 2" in capsys.readouterr().out
-        assert parts["settings"] == whole["settings"]
-        assert parts["curves"].keys() == whole["curves"].keys()
-        for name, curve in whole["curves"].items():
-            np.testing.assert_allclose(
-                parts["curves"][name], curve, rtol=1e-4, err_msg=name
-            )
-        assert parts["hours"] > 0
-
-    def test_a_kill_while_saving_keeps_the_last_epoch(
-        self, tmp_path, monkeypatch
-    ):
-        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-        model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
-        progress = Progress(tmp_path / "run.npz")
-        x, y = np.ones((4, 2)), np.zeros((4, 1))
-        fit = {"batch_size": 4, "verbose": 0, "callbacks": [progress]}
-        model.fit(x, y, **fit)
-        kept = [
-            v.numpy() for v in (*model.variables, *model.optimizer.variables)
-        ]
-
-        def kill(*_, **__):
+    def stop_at_the_third(self, epoch, logs=None):
+        if epoch == 2:
             raise KeyboardInterrupt
+        begin(self, epoch, logs)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(np, "savez", kill)
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(x, y, epochs=2, initial_epoch=1, **fit)
-
-        other = Progress(tmp_path / "run.npz")
-        other.restore(model)
-        assert other.epoch == 1
-        assert len(other.curves["loss"]) == 1
-        variables = (*model.variables, *model.optimizer.variables)
-        for variable, value in zip(variables, kept, strict=True):
-            np.testing.assert_array_equal(variable.numpy(), value)
-
-        whole = progress.path.read_bytes()
-        progress.path.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(ValueError, match="Delete it.*run.npz"):
-            other.restore(model)
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "on_epoch_begin", stop_at_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "parts", *words)
+    assert records.read_records(tmp_path / "parts") == []
+    capsys.readouterr()
+    parts = run(tmp_path / "parts", *words)["mmel-h", 3]
+    assert "continues after epoch 2" in capsys.readouterr().out
+    assert parts["settings"] == whole["settings"]
+    assert parts["curves"].keys() == whole["curves"].keys()
+    for name, curve in whole["curves"].items():
+        np.testing.assert_allclose(
+            parts["curves"][name], curve, rtol=1e-4, err_msg=name
+        )
+    assert parts["hours"] > 0
 
 
 class TestSettings:
     def settings(self, method, *words):
-        args = cifar.parse_arguments([*words])
-        return cifar.run_settings(args, method, 0)
+        return cifar.run_settings(cifar.parse_arguments([*words]), method, 0)
 
     def test_defaults_are_the_recipe_of_the_paper(self):
-        found = self.settings("mmel-s")
         expected = {
             "depth": 20,
             "epochs": 200,
@@ -198,15 +151,13 @@ class TestSettings:
             "weight_decay": 5e-4,
             "drop_factor": 0.2,
         }
-        assert expected.items() <= found.items()
+        assert expected.items() <= self.settings("mmel-s").items()
 
     @pytest.mark.parametrize(
-        "method, stretch", [("mmel-h", 1), ("da-long", 10)]
+        ("method", "stretch"), [("mmel-h", 1), ("da-long", 10)]
     )
     def test_rate_drops_at_60_120_and_160(self, method, stretch):
-        settings = self.settings(method, "--depth", "8")
-        model = cifar_model.build_model(settings, steps_per_epoch=7)
-        schedule = model.optimizer._learning_rate
+        schedule = images.schedule(self.settings(method), steps_per_epoch=7)
         rates = [
             float(schedule(epoch * 7 * stretch + offset))
             for epoch in (60, 120, 160)
@@ -224,7 +175,7 @@ class TestSettings:
         assert len(names) == 1
 
     @pytest.mark.parametrize(
-        "words, message",
+        ("words", "message"),
         [
             (["--epochs", "0"], "--epochs must be at least 1"),
             (["--replicas", "3"], "must be a multiple of --replicas"),
@@ -242,116 +193,113 @@ class TestSettings:
 
 
 class TestBalancedSubset:
+    (pictures, labels), _ = toy_images.load("cifar10")
+
     def test_classes_are_equal_up_to_one(self):
-        (images, labels), _ = fake_data("cifar10")
-        chosen = cifar_data.balanced_subset(images, labels, 13)
+        chosen = cifar.balanced_subset(self.pictures, self.labels, 13)
         assert len(chosen[0]) == 13
         counts = np.bincount(chosen[1], minlength=10)
         assert sorted(counts) == [1] * 7 + [2] * 3
 
     def test_does_not_depend_on_the_order(self):
-        (images, labels), _ = fake_data("cifar10")
-        shuffled = np.random.default_rng(1).permutation(len(labels))
-        one = cifar_data.balanced_subset(images, labels, 10)
-        other = cifar_data.balanced_subset(
-            images[shuffled], labels[shuffled], 10
+        shuffled = np.random.default_rng(1).permutation(len(self.labels))
+        one = cifar.balanced_subset(self.pictures, self.labels, 10)
+        other = cifar.balanced_subset(
+            self.pictures[shuffled], self.labels[shuffled], 10
         )
         np.testing.assert_array_equal(one[0], other[0])
         np.testing.assert_array_equal(one[1], other[1])
 
     def test_images_keep_their_labels(self):
-        images = np.arange(40, dtype="uint8").reshape(20, 2, 1, 1)
-        labels = images[:, 0, 0, 0] // 2 % 4
-        chosen, found = cifar_data.balanced_subset(images, labels, 8)
+        pictures = np.arange(40, dtype="uint8").reshape(20, 2, 1, 1)
+        labels = pictures[:, 0, 0, 0] // 2 % 4
+        chosen, found = cifar.balanced_subset(pictures, labels, 8)
         np.testing.assert_array_equal(found, chosen[:, 0, 0, 0] // 2 % 4)
         assert len(np.unique(chosen)) == 16
 
-    def test_no_limit_is_everything(self):
-        (images, labels), _ = fake_data("cifar10")
-        assert cifar_data.balanced_subset(images, labels, None)[0] is images
-
-    def test_too_large(self):
-        (images, labels), _ = fake_data("cifar10")
+    def test_all_and_too_many(self):
+        found, _ = cifar.balanced_subset(self.pictures, self.labels, None)
+        assert found is self.pictures
         with pytest.raises(ValueError, match="Received: 21 of 20"):
-            cifar_data.balanced_subset(images, labels, 21)
+            cifar.balanced_subset(self.pictures, self.labels, 21)
 
 
-class TestModel:
-    def test_takes_raw_images(self):
-        args = cifar.parse_arguments(["--dataset", "cifar100", "--depth", "8"])
-        settings = cifar.run_settings(args, "mmel-h", 0)
-        model = cifar_model.build_model(settings, 1).model
-        images = fake_data("cifar100")[0][0]
-        normalized = keras.Model(
-            model.input, model.get_layer("normalization").output
-        )(images)
-        mean, std = (
-            np.array(table["cifar100"])
-            for table in (cifar_data.MEAN, cifar_data.STD)
-        )
-        np.testing.assert_allclose(
-            normalized, (images - mean) / std, rtol=1e-4, atol=1e-5
-        )
-        assert model(images[:2]).shape == (2, 100)
+@pytest.mark.usefixtures("_toy_network")
+def test_the_model_takes_raw_images():
+    args = cifar.parse_arguments(["--dataset", "cifar100"])
+    model = cifar.build_model(cifar.run_settings(args, "mmel-h", 0), 1).model
+    pictures = toy_images.load("cifar100")[0][0]
+    normalize = model.get_layer("normalization")
+    mean, std = (np.array(of["cifar100"]) for of in (cifar.MEAN, cifar.STD))
+    np.testing.assert_allclose(
+        normalize(pictures), (pictures - mean) / std, rtol=1e-4, atol=1e-5
+    )
+    assert model(pictures[:2]).shape == (2, 100)
 
 
-class TestRivals:
-    @pytest.mark.slow
-    def test_a_record_for_each(self, tmp_path):
-        found = run(tmp_path, "--method", "rivals", "--epochs", "1")
-        assert {method for method, _ in found} == set(cifar_settings.RIVALS)
-        views = {m: r["settings"]["num_views"] for (m, _), r in found.items()}
-        assert set(views.values()) == {2}
-        effective = {
-            method: record["curves"].get("effective_views", [None])[0]
-            for (method, _), record in found.items()
-        }
-        assert effective["maxup"] == pytest.approx(1, abs=1e-5)
+def test_score():
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 256, (60, 8, 8, 1)).astype("uint8")
+    labels = rng.integers(0, 3, 60)
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            keras.layers.Rescaling(1 / 255),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3),
+        ]
+    )
+    found = images.score(model, pictures, labels, by=2)
 
-    def test_scores_of_the_test_set(self, every_method):
-        _, found = every_method
-        for record in found.values():
-            scores = record["scores"]
-            # Test images are flat colors: flipping changes the noise alone.
-            last = record["curves"]["val_accuracy"][-1]
-            assert scores["accuracy"] == pytest.approx(last, abs=1e-6)
-            assert scores["nll"] == pytest.approx(
-                record["curves"]["val_nll"][-1], rel=1e-4
-            )
-            assert 0 <= scores["ece"] <= 1
-            assert 0 <= scores["accuracy_shifted"] <= 1
+    def right(pictures):
+        return np.argmax(model(pictures), axis=1) == labels
+
+    p = scipy.special.softmax(np.float64(model(pictures)), axis=1)
+    nll = log_loss(labels, p)
+    assert found["accuracy"] == pytest.approx(right(pictures).mean())
+    assert found["nll"] == pytest.approx(nll, rel=1e-5)
+    flipped = right(pictures[:, :, ::-1]).mean()
+    assert found["accuracy_flipped"] == pytest.approx(flipped)
+    confidence, ece = p.max(1), 0.0
+    for low in np.arange(15) / 15:
+        inside = (confidence > low) & (confidence <= low + 1 / 15)
+        if inside.any():
+            gap = right(pictures)[inside].mean() - confidence[inside].mean()
+            ece += inside.mean() * abs(gap)
+    assert found["ece"] == pytest.approx(ece, abs=1e-6)
+    padded = np.pad(pictures, [(0, 0), (2, 2), (2, 2), (0, 0)])
+    moved = [(0, 2), (4, 2), (2, 0), (2, 4)]
+    expected = np.mean(
+        [right(padded[:, r : r + 8, c : c + 8]).mean() for r, c in moved]
+    )
+    assert found["accuracy_shifted"] == pytest.approx(expected)
 
 
 @pytest.mark.slow
 class TestVariants:
-    def test_replicas(self, tmp_path):
-        words = ("--method", "mmel-s", "--epochs", "1", "--replicas", "2")
-        found = run(tmp_path, *words)
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--replicas", "2"),
+            ("--mixed_precision", "mixed_float16"),
+            ("--mixed_precision", "mixed_bfloat16"),
+            ("--dataset", "cifar100"),
+        ],
+    )
+    def test_options(self, words, tmp_path):
+        found = run(tmp_path, "--method", "mmel-s", "--epochs", "1", *words)
         assert np.isfinite(found["mmel-s", 0]["scores"]["nll"])
 
-    @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-    def test_mixed_precision(self, policy, tmp_path):
-        words = ("--method", "mmel-h", "--epochs", "1")
-        found = run(tmp_path, *words, "--mixed_precision", policy)
-        assert np.isfinite(found["mmel-h", 0]["scores"]["nll"])
-
-    def test_cifar100(self, tmp_path):
-        words = ("--dataset", "cifar100", "--method", "mmel-h", "--epochs", "1")
-        found = run(tmp_path, *words)
-        assert np.isfinite(found["mmel-h", 0]["scores"]["nll"])
+    def test_every_rival(self, tmp_path):
+        rivals = ("maxup", "tilted", "consistency")
+        found = run(tmp_path, "--method", *rivals, "--epochs", "1")
+        assert {method for method, _ in found} == set(rivals)
 
     def test_real_images(self, tmp_path, shared_dir):
+        folder = str(shared_dir / "data" / "tfds")
         words = ["--method", "mmel-h", "--epochs", "1", "--limit", "100"]
-        words += ["--test_limit", "100"]
-        folder = shared_dir / "data" / "tfds"
-        found = run(
-            tmp_path,
-            *words,
-            "--data_dir",
-            str(folder),
-            load=cifar_data.load_tfds,
-        )
-        record = found["mmel-h", 0]
+        words += ["--test_limit", "100", "--data_dir", folder]
+        record = run(tmp_path, *words, load=cifar.load_tfds)["mmel-h", 0]
         assert "--data_dir" not in record["command"]
-        assert json.dumps(record).count(str(folder)) == 0
+        assert json.dumps(record).count(folder) == 0
         assert np.isfinite(record["scores"]["nll"])

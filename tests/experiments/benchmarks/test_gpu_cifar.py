@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
-from examples import cifar_data
+from examples import cifar
 from experiments.benchmarks import packed_images
 from tests.scripts.child import run
 
@@ -81,12 +81,12 @@ class TestPackedImages:
             assert_array_equal(labels[order], expected[1][other])
 
     def test_the_first_file_has_the_same_subset(self, sets, tmp_path):
-        whole = cifar_data.balanced_subset(*sets[0], 100)
+        whole = cifar.balanced_subset(*sets[0], 100)
         packed_images.pack(*sets, tmp_path, first=1000)[1].unlink()
         train_set, _ = packed_images.load(tmp_path)
         assert len(train_set[0]) == 1000
         for part, expected in zip(
-            cifar_data.balanced_subset(*train_set, 100), whole, strict=True
+            cifar.balanced_subset(*train_set, 100), whole, strict=True
         ):
             assert_array_equal(part, expected)
 

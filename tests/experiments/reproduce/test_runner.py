@@ -1,6 +1,5 @@
 import pytest
 
-from experiments.reproduce import estimate
 from experiments.reproduce import runner
 from experiments.reproduce.cells import Cell
 
@@ -47,14 +46,6 @@ def test_a_failure_does_not_stop_the_others(cell, run, tmp_path):
     assert "ValueError: this one is bad" in line
     log = (tmp_path / "logs" / "toy-bad-seed-1.log").read_text()
     assert "Traceback" in log
-
-
-def test_a_log_that_cannot_be_written_is_a_failure(cell, run, tmp_path):
-    (tmp_path / "logs").write_text("a file in its place")
-    first = ((SCRIPT, "--name", "f", "--out", str(tmp_path)),)
-    failed, lines = run(cell("a", (0, 1), first=first), cell("b"))
-    assert len(failed) == 3
-    assert all("log cannot be written" in line for line in lines[1:])
 
 
 def test_a_run_without_its_record_has_failed(cell, run):
@@ -108,14 +99,3 @@ def test_nothing_runs_after_a_failed_preparation(cell, run, tmp_path):
     assert [r.cell.name for r in failed] == ["a"]
     assert any("what comes first failed: exit code 1" in line for line in lines)
     assert not (tmp_path / "a-0.json").exists()
-
-
-def test_estimate(cell):
-    runs = runner.runs_of([cell("a", (0, 1)), cell("b")])
-    lines = []
-    found = estimate.hours(runs, lines.append)
-    assert [found[run] for run in runs] == [1.0, 1.0, 2.0]
-    assert lines == [
-        "measured kind a: 2 a second",
-        "measured kind b: 1 a second",
-    ]

@@ -15,14 +15,6 @@ def record_path(argv):
     return pathlib.Path(found["out"]) / f"{found['name']}-{found['seeds']}.json"
 
 
-def work(argv):
-    return f"kind {_read(argv)['name'][0]}", 7200.0
-
-
-def measure(kind):
-    return {"kind a": 2.0, "kind b": 1.0}[kind]
-
-
 def main(argv):
     found = _read(argv)
     if found["name"] == "prepare":
