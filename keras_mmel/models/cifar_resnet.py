@@ -3,7 +3,6 @@
 import keras
 
 from keras_mmel.models import layers
-from keras_mmel.models.weight_decay import with_weight_decay
 
 
 def cifar_resnet(
@@ -25,13 +24,13 @@ def cifar_resnet(
     0.66 and 0.85 million.
 
     Args:
-        depth: number of layers with weights, 6n + 2 for n >= 1.
-        num_classes: number of logits.
+        depth: Number of layers with weights, 6n + 2 for n >= 1.
+        num_classes: Number of logits.
         input_shape: `(height, width, channels)`; height and width may be
             `None`.
-        weight_decay: coefficient of weight decay on every trainable weight,
+        weight_decay: Coefficient of weight decay on every trainable weight,
             see `keras_mmel.models.with_weight_decay`.
-        name: name of the model, `"cifar_resnet{depth}"` by default.
+        name: Name of the model, `"cifar_resnet{depth}"` by default.
 
     Returns:
         A functional `keras.Model` from `(batch, height, width, channels)`
@@ -39,8 +38,8 @@ def cifar_resnet(
         is made of Keras's own layers, so its files load without this package.
 
     Raises:
-        TypeError: if `depth` or `num_classes` is no integer.
-        ValueError: if `depth` is not 6n + 2, or `num_classes` or
+        TypeError: If `depth` or `num_classes` is no integer.
+        ValueError: If `depth` is not 6n + 2, or `num_classes` or
             `weight_decay` is out of range.
 
     Example:
@@ -70,23 +69,12 @@ def cifar_resnet(
     inputs = keras.Input(input_shape, name="images")
     x = layers.conv_norm(inputs, 16, 3, name="stem")
     x = layers.relu(x, name="stem")
-    for stage, filters in enumerate((16, 32, 64), start=1):
-        for block in range((depth - 2) // 6):
-            block_name = f"stage{stage}_block{block}"
-            strides = 2 if stage > 1 and block == 0 else 1
-            shortcut = x
-            if strides == 2:
-                shortcut = _padded_identity(x, filters, name=block_name)
-            x = layers.basic_block(
-                x, filters, strides, shortcut, name=block_name
-            )
-    outputs = layers.classifier(x, num_classes)
+    x = layers.stages(x, [(depth - 2) // 6] * 3, 16, _padded_identity)
     name = name or f"cifar_resnet{depth}"
-    model = keras.Model(inputs, outputs, name=name)
-    return with_weight_decay(model, weight_decay) if weight_decay else model
+    return layers.with_head(inputs, x, num_classes, weight_decay, name)
 
 
-def _padded_identity(x, filters, *, name):
+def _padded_identity(x, filters, name):
     """Every other pixel of `x`, with zeros in the new channels."""
     missing = filters - x.shape[-1]
     before = missing // 2

@@ -4,7 +4,6 @@ import keras
 
 from keras_mmel.models import layers
 from keras_mmel.models.weight_decay import rebuild
-from keras_mmel.models.weight_decay import with_weight_decay
 
 
 def resnet18(
@@ -22,12 +21,12 @@ def resnet18(
     convolution (option B). 11.7 million weights with 1000 classes.
 
     Args:
-        num_classes: number of logits.
+        num_classes: Number of logits.
         input_shape: `(height, width, channels)`; height and width may be
             `None`.
-        weight_decay: coefficient of weight decay on every trainable weight,
+        weight_decay: Coefficient of weight decay on every trainable weight,
             see `keras_mmel.models.with_weight_decay`.
-        name: name of the model.
+        name: Name of the model.
 
     Returns:
         A functional `keras.Model` from `(batch, height, width, channels)`
@@ -35,8 +34,8 @@ def resnet18(
         is made of Keras's own layers, so its files load without this package.
 
     Raises:
-        TypeError: if `num_classes` is no integer.
-        ValueError: if `num_classes` or `weight_decay` is out of range.
+        TypeError: If `num_classes` is no integer.
+        ValueError: If `num_classes` or `weight_decay` is out of range.
 
     Example:
 
@@ -64,36 +63,8 @@ def resnet34(
 ) -> keras.Model:
     """Builds ResNet-34: stages of 3, 4, 6 and 3 basic blocks.
 
-    As `keras_mmel.models.resnet18`, deeper. 21.8 million weights with 1000
-    classes.
-
-    Args:
-        num_classes: number of logits.
-        input_shape: `(height, width, channels)`; height and width may be
-            `None`.
-        weight_decay: coefficient of weight decay on every trainable weight,
-            see `keras_mmel.models.with_weight_decay`.
-        name: name of the model.
-
-    Returns:
-        A functional `keras.Model` from `(batch, height, width, channels)`
-        floats, normalized by the caller, to `(batch, num_classes)` logits.
-
-    Raises:
-        TypeError: if `num_classes` is no integer.
-        ValueError: if `num_classes` or `weight_decay` is out of range.
-
-    Example:
-
-    ```python
-    import keras_mmel
-
-    model = keras_mmel.models.resnet34(1000)
-    ```
-
-    Reference:
-        He, Zhang, Ren, Sun: [Deep Residual Learning for Image Recognition](
-        https://arxiv.org/abs/1512.03385), table 1.
+    Deeper than `keras_mmel.models.resnet18`, which describes the arguments,
+    and otherwise the same. 21.8 million weights with 1000 classes.
     """
     return _basic_resnet(
         (3, 4, 6, 3), num_classes, input_shape, weight_decay, name
@@ -111,45 +82,19 @@ def resnet50(
 
     The network of `keras.applications.ResNet50`, whose convolutions have
     biases and whose first 1x1 convolution of a stage has the stride. Two
-    things are set as in the smaller networks here: convolutions start from He
-    normal values, and the moving statistics of batch normalization have a
-    momentum of 0.9. 25.6 million weights with 1000 classes.
-
-    Args:
-        num_classes: number of logits.
-        input_shape: `(height, width, channels)`.
-        weight_decay: coefficient of weight decay on every trainable weight,
-            see `keras_mmel.models.with_weight_decay`.
-        name: name of the model.
-
-    Returns:
-        A functional `keras.Model` from `(batch, height, width, channels)`
-        floats, normalized by the caller, to `(batch, num_classes)` logits.
-
-    Raises:
-        TypeError: if `num_classes` is no integer.
-        ValueError: if `num_classes` or `weight_decay` is out of range.
-
-    Example:
-
-    ```python
-    import keras_mmel
-
-    model = keras_mmel.models.resnet50(1000)
-    ```
-
-    Reference:
-        He, Zhang, Ren, Sun: [Deep Residual Learning for Image Recognition](
-        https://arxiv.org/abs/1512.03385), table 1.
+    things are set as in `keras_mmel.models.resnet18`, which describes the
+    arguments: convolutions start from He normal values, and the moving
+    statistics of batch normalization have a momentum of 0.9. The size of the
+    images must be known. 25.6 million weights with 1000 classes.
     """
     layers.check_num_classes(num_classes)
     trunk = keras.applications.ResNet50(
         include_top=False, weights=None, input_shape=input_shape
     )
     trunk = rebuild(trunk, _as_here)
-    outputs = layers.classifier(trunk.output, num_classes)
-    model = keras.Model(trunk.input, outputs, name=name)
-    return with_weight_decay(model, weight_decay) if weight_decay else model
+    return layers.with_head(
+        trunk.input, trunk.output, num_classes, weight_decay, name
+    )
 
 
 def _as_here(layer, config):
@@ -172,19 +117,9 @@ def _basic_resnet(blocks, num_classes, input_shape, weight_decay, name):
     x = keras.layers.MaxPooling2D(
         3, strides=2, data_format=layers.FORMAT, name="stem_pool"
     )(x)
-    for stage, number in enumerate(blocks, start=1):
-        filters = 64 * 2 ** (stage - 1)
-        for block in range(number):
-            block_name = f"stage{stage}_block{block}"
-            strides = 2 if stage > 1 and block == 0 else 1
-            shortcut = x
-            if strides == 2:
-                shortcut = layers.conv_norm(
-                    x, filters, 1, strides, name=f"{block_name}_shortcut"
-                )
-            x = layers.basic_block(
-                x, filters, strides, shortcut, name=block_name
-            )
-    outputs = layers.classifier(x, num_classes)
-    model = keras.Model(inputs, outputs, name=name)
-    return with_weight_decay(model, weight_decay) if weight_decay else model
+    x = layers.stages(x, blocks, 64, _projection)
+    return layers.with_head(inputs, x, num_classes, weight_decay, name)
+
+
+def _projection(x, filters, name):
+    return layers.conv_norm(x, filters, 1, 2, name=f"{name}_shortcut")

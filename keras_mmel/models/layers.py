@@ -1,6 +1,11 @@
 """Pieces that the residual networks share."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
+
 import keras
+
+from keras_mmel.models.weight_decay import with_weight_decay
 
 # PyTorch's defaults, with which the recipes were tuned. Keras's own momentum
 # of 0.99 needs several hundred steps before the moving statistics are usable.
@@ -59,24 +64,40 @@ def relu(x: keras.KerasTensor, *, name: str) -> keras.KerasTensor:
     return keras.layers.Activation("relu", name=f"{name}_relu")(x)
 
 
-def basic_block(
+def stages(
     x: keras.KerasTensor,
+    blocks: Sequence[int],
     filters: int,
-    strides: int,
-    shortcut: keras.KerasTensor,
-    *,
-    name: str,
+    shortcut: Callable,
 ) -> keras.KerasTensor:
-    """Two 3x3 convolutions beside a shortcut (He et al., figure 2)."""
-    x = conv_norm(x, filters, 3, strides, name=f"{name}_1")
-    x = relu(x, name=f"{name}_1")
-    x = conv_norm(x, filters, 3, name=f"{name}_2")
-    x = keras.layers.Add(name=f"{name}_add")([shortcut, x])
-    return relu(x, name=name)
+    """Stages of basic blocks: two 3x3 convolutions beside an identity.
+
+    Each stage but the first has twice the filters of the one before and begins
+    with a stride of 2, beside what `shortcut(x, filters, name)` makes (He et
+    al., figure 2).
+    """
+    for stage, number in enumerate(blocks):
+        for block in range(number):
+            name = f"stage{stage + 1}_block{block}"
+            width, strides, beside = filters * 2**stage, 1, x
+            if stage and not block:
+                strides, beside = 2, shortcut(x, width, name)
+            x = conv_norm(x, width, 3, strides, name=f"{name}_1")
+            x = relu(x, name=f"{name}_1")
+            x = conv_norm(x, width, 3, name=f"{name}_2")
+            x = keras.layers.Add(name=f"{name}_add")([beside, x])
+            x = relu(x, name=name)
+    return x
 
 
-def classifier(x: keras.KerasTensor, num_classes: int) -> keras.KerasTensor:
-    """Global average pooling and one dense layer: logits.
+def with_head(
+    inputs: keras.KerasTensor,
+    x: keras.KerasTensor,
+    num_classes: int,
+    weight_decay: float,
+    name: str,
+) -> keras.Model:
+    """The model with global average pooling and one dense layer: logits.
 
     The dense layer stays in float32 under a mixed policy: a difference of
     logits is a log-probability, and half precision rounds it.
@@ -84,13 +105,15 @@ def classifier(x: keras.KerasTensor, num_classes: int) -> keras.KerasTensor:
     x = keras.layers.GlobalAveragePooling2D(data_format=FORMAT, name="pool")(x)
     policy = keras.config.dtype_policy()
     half = policy.compute_dtype in ("float16", "bfloat16")
-    return keras.layers.Dense(
+    outputs = keras.layers.Dense(
         num_classes, dtype="float32" if half else policy, name="logits"
     )(x)
+    model = keras.Model(inputs, outputs, name=name)
+    return with_weight_decay(model, weight_decay) if weight_decay else model
 
 
 def check_num_classes(num_classes: int) -> None:
-    """Raises where `num_classes` is no positive integer."""
+    """Raises `TypeError` or `ValueError` unless it is a positive integer."""
     if isinstance(num_classes, bool) or not isinstance(num_classes, int):
         raise TypeError(
             f"`num_classes` must be an integer. Received: {num_classes!r}"

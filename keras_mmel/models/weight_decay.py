@@ -35,16 +35,16 @@ def with_weight_decay(model: keras.Model, weight_decay: float) -> keras.Model:
     penalty is part of the logged `loss` and `val_loss`, but of no metric.
 
     Args:
-        model: a functional or Sequential model of Keras layers. It is not
+        model: A functional or Sequential model of Keras layers. It is not
             changed.
-        weight_decay: the coefficient, for example `5e-4`. Not negative. It
+        weight_decay: The coefficient, for example `5e-4`. Not negative. It
             replaces regularizers that the layers have.
 
     Returns:
         A model of the same kind, with the same weights and not compiled.
 
     Raises:
-        ValueError: if `weight_decay` is negative or not finite, or if a
+        ValueError: If `weight_decay` is negative or not finite, or if a
             trainable weight belongs to a layer that takes no regularizer
             for it.
 
@@ -89,14 +89,9 @@ def with_weight_decay(model: keras.Model, weight_decay: float) -> keras.Model:
 def rebuild(
     model: keras.Model, change: Callable[[keras.layers.Layer, dict], None]
 ) -> keras.Model:
-    """Copies a model layer by layer, after a change to each layer's config.
+    """Copies a model, where `change` may edit the config of each layer.
 
-    Args:
-        model: a functional or Sequential model.
-        change: called with each layer and its config, which it may edit.
-
-    Returns:
-        The copy. It takes the weights over if no initializer was edited.
+    The copy takes the weights over if no initializer was edited.
     """
     fresh = False
 
