@@ -112,10 +112,7 @@ def check(options: argparse.Namespace) -> None:
     if shared.is_table(name):
         shared.check_exists(name)
     elif path.is_file() or path.suffix[1:2].isalpha() and not path.is_dir():
-        raise ValueError(
-            "--data must be a .csv, .tsv or .jsonl file, or the name of a "
-            f"TFDS data set. Received: --data {name}"
-        )
+        raise _no_such_data(options)
     elif options.label_names:
         raise ValueError(
             "--label_names are for files; TFDS has its own. "
@@ -160,26 +157,25 @@ def run(options: argparse.Namespace) -> None:
 
 def _open_source(options):
     from keras_mmel import extras
-    from keras_mmel.text import files
+    from keras_mmel.text.files import from_tfds
 
-    name, text = options.data, options.text
-    columns = {"label": options.label, "id": options.id}
-    if name.lower().endswith(".jsonl"):
-        columns["label_names"] = options.label_names
-        return files.from_jsonl(name, text, **columns)
-    if shared.is_table(name):
-        columns["label_names"] = options.label_names
-        return files.from_csv(name, text, quoting=options.quoting, **columns)
+    if shared.is_table(options.data):
+        return shared.open_table(options, options.data)
+    text, label, id = options.text, options.label, options.id
     if not text:
-        text = GLUE_TEXTS[name]
-        columns = {"label": options.label or "label", "id": options.id or "idx"}
+        text = GLUE_TEXTS[options.data]
+        label, id = label or "label", id or "idx"
     tfds = extras.need("tensorflow_datasets", "datasets")
     try:
-        return files.from_tfds(
-            name, options.split, text, data_dir=options.data_dir, **columns
+        return from_tfds(
+            options.data, options.split, text, label, id, options.data_dir
         )
     except tfds.core.DatasetNotFoundError:  # its message lists all there are
-        raise ValueError(
-            "--data must be a .csv, .tsv or .jsonl file, or the name of a "
-            f"TFDS data set. Received: --data {name}"
-        ) from None
+        raise _no_such_data(options) from None
+
+
+def _no_such_data(options):
+    return ValueError(
+        "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS "
+        f"data set. Received: --data {options.data}"
+    )

@@ -129,17 +129,14 @@ def _open_source(options):
             originals=options.originals,
             quoting=options.quoting,
         )
-    names = {"label_names": options.label_names}
-    columns = (options.file, options.text, options.label)
-    if not options.views:
-        return sources.from_long(
-            *columns,
-            id=options.id,
-            original=options.original,
-            quoting=options.quoting,
-            **names,
-        )
-    names |= {"id": options.id, "views": options.views}
-    if options.file.lower().endswith(".jsonl"):
-        return sources.from_jsonl(*columns, **names)
-    return sources.from_csv(*columns, quoting=options.quoting, **names)
+    if options.views:
+        return shared.open_table(options, options.file, views=options.views)
+    return sources.from_long(
+        options.file,
+        options.text,
+        options.label,
+        id=options.id,
+        original=options.original,
+        label_names=options.label_names,
+        quoting=options.quoting,
+    )

@@ -78,6 +78,17 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def open_table(options: argparse.Namespace, path: str, **more):
+    """Opens a file by its ending, with the columns that the options name."""
+    from keras_mmel.text import files
+
+    names = ("text", "label", "id", "label_names")
+    columns = {name: getattr(options, name) for name in names} | more
+    if path.lower().endswith(".jsonl"):
+        return files.from_jsonl(path, **columns)
+    return files.from_csv(path, quoting=options.quoting, **columns)
+
+
 def add_num_shards(parser: argparse.ArgumentParser) -> None:
     """Adds `--num_shards`, how many files are written."""
     parser.add_argument(
@@ -144,12 +155,7 @@ def quiet():
 
 
 def tell(out: str, written) -> None:
-    """Prints how much of a directory is there.
-
-    Args:
-        out: The directory.
-        written: The `keras_mmel.text.files.Written` of what was written there.
-    """
+    """Prints how much of a directory is there, after a `Written`."""
     there = written.num_shards - len(written.missing)
     line = f"{out}: {there} of {written.num_shards} files"
     if written.num_written < there:

@@ -13,8 +13,7 @@ import numpy as np
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.bert.tokenizer import longest_first
 from keras_mmel.text.files.directory import Manifest
-from keras_mmel.text.files.directory import read_manifest
-from keras_mmel.text.files.reader import read_records
+from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import Source
 
@@ -105,25 +104,20 @@ def load_table(
     """
     if isinstance(data, TokenTable):
         return data
-    if not isinstance(data, str | os.PathLike):
-        if tokenizer is None:
+    if isinstance(data, str | os.PathLike):
+        files = AugmentedFiles(data)
+        if files.manifest.split != split:
             raise ValueError(
-                "`tokenizer` must be given for a source of examples, which "
-                "has texts alone. Received: tokenizer=None"
+                "`split` must be the split of the files, "
+                f"{files.manifest.split!r}. Received: split={split!r}"
             )
-        records = (
-            Record(one.example_id, one.texts, one.label)
-            for one in data.read(0, len(data))
-        )
-        return make_table(records, tokenizer, max_length)
-    manifest = read_manifest(data)
-    if manifest.split != split:
+        data, tokenizer = files, encoder_for(files.manifest, tokenizer)
+    elif tokenizer is None:
         raise ValueError(
-            "`split` must be the split of the files, "
-            f"{manifest.split!r}. Received: split={split!r}"
+            "`tokenizer` must be given for a source of examples, which has "
+            "texts alone. Received: tokenizer=None"
         )
-    encoder = encoder_for(manifest, tokenizer)
-    return make_table(read_records(data), encoder, max_length)
+    return make_table(data.read(0, len(data)), tokenizer, max_length)
 
 
 def encoder_for(
