@@ -1,7 +1,8 @@
 """Runs exported text classifiers with TensorFlow alone: FOLDER.
 
 For every FOLDER/NAME with the texts in FOLDER/NAME.json it writes what every
-signature gives to FOLDER/NAME.out.json. Bytes travel as latin-1.
+signature gives to FOLDER/NAME.out.json. Bytes travel as latin-1. A model of
+ids, FOLDER/NAME.ids, is called with what the signature `tokenize` returns.
 """
 
 import json
@@ -37,6 +38,10 @@ def main(folder):
         for name, function in loaded.signatures.items():
             given = {} if name == "label_names" else inputs
             found[name] = {k: plain(v) for k, v in function(**given).items()}
+        if path.with_suffix(".ids").exists():
+            model = tf.saved_model.load(path.with_suffix(".ids"))
+            tokens = loaded.signatures["tokenize"](**inputs)
+            found["of ids"] = plain(model.serve(tokens))
         path.with_suffix(".out.json").write_text(json.dumps(found))
 
 

@@ -1,13 +1,29 @@
 """A BERT tokenizer as TensorFlow operations, from strings to ids."""
 
+import functools
 import json
+import sys
+import unicodedata
 
+import numpy as np
 import tensorflow as tf
 
+from keras_mmel import extras
 from keras_mmel.text.bert.tokenizer import Tokenizer
-from keras_mmel.text.serving import code_points
-from keras_mmel.text.serving.graph_normalizer import GraphNormalizer
-from keras_mmel.text.serving.graph_wordpiece import GraphWordPiece
+
+# A combining mark carries its canonical class above its code point. Two values
+# are no code points: one that stands for the code point itself, and one for
+# nothing at all, but such that marks do not change places across it.
+_CLASS = 1 << 21
+_ITSELF = -1
+_NOTHING = _CLASS - 1
+# What tokenizers disagree about.
+_HARD = (
+    "It's a na\u00efve caf\u00e9. [MASK] is text\tand so\u00a0is [UNK] "
+    "\u6f22\u5b57 \ud55c\uad6d\uc5b4 \u0130\u01c5 \ufb01 \u00bd m\u00b2 \u2026 "
+    "a\u200db \U0001f469\u200d\U0001f4bb x\x00y \ufeffz\ufffd "
+    "a\u302e\U0001d165\u09cb \u0e33\u0301 " + "x" * 101
+)
 
 
 class GraphTokenizer(tf.Module):
@@ -22,52 +38,52 @@ class GraphTokenizer(tf.Module):
     (BERT's does) then drops them.
 
     Args:
-        tokenizer: a `keras_mmel.text.Tokenizer` with the normalizer and the
+        tokenizer: A `keras_mmel.text.Tokenizer` with the normalizer and the
             pre-tokenizer of BERT.
-        max_length: longest result, special tokens included.
+        max_length: Longest result, special tokens included, at least 3.
 
     Raises:
-        ValueError: if the tokenizer has parts that BERT's has not, or
-            `max_length` has no room for the special tokens of a pair.
-
-    Example:
-
-    ```python
-    import tensorflow as tf
-    from keras_mmel.text import load_text_classifier
-    from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
-
-    model = load_text_classifier("hf://google-bert/bert-base-uncased", 2)
-    tokenize = GraphTokenizer(model.tokenizer, max_length=128)
-    tokenize(tf.constant(["A fine film."]))["token_ids"]
-    ```
+        ValueError: If the tokenizer has parts that BERT's has not, or would
+            give other ids.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_length: int):
         super().__init__()
         state = json.loads(tokenizer.to_json())
-        _check(state)
-        if max_length < 3:
+        parts = [state["normalizer"] or {}, state["pre_tokenizer"] or {}]
+        kinds = [part.get("type") for part in parts]
+        added = state.get("added_tokens") or []
+        added = [a["content"] for a in added if not a["special"]]
+        if kinds != ["BertNormalizer", "BertPreTokenizer"] or added:
             raise ValueError(
-                "`max_length` must be at least 3, the number of special "
-                f"tokens. Received: max_length={max_length}"
+                "`tokenizer` must have the normalizer and the pre-tokenizer of "
+                "BERT and no added tokens but special ones: what else is done "
+                "to a text cannot be written into a graph with the same ids. "
+                f"Received: {kinds} and the added tokens {added[:5]}"
             )
         self.max_length = max_length
-        self.pad_id = tokenizer.pad_id
-        self.cls_id = tokenizer.cls_id
-        self.sep_id = tokenizer.sep_id
+        self._tokenizer = tokenizer
+        entries, replacements = code_points(json.dumps(state["normalizer"]))
+        self._entries = tf.constant(entries)
+        self._replacements = tf.ragged.constant(replacements, dtype=tf.int32)
         model = state["model"]
-        self._pieces = GraphWordPiece(
-            model["vocab"],
-            model["unk_token"],
-            model["continuing_subword_prefix"],
-            model["max_input_chars_per_word"],
+        self._unknown = model["unk_token"]
+        self._prefix = model["continuing_subword_prefix"]
+        self._longest_word = model["max_input_chars_per_word"]
+        self._longest_piece = max(map(len, model["vocab"]))
+        self._ids = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(
+                tf.constant(list(model["vocab"])),
+                tf.constant(list(model["vocab"].values()), tf.int32),
+            ),
+            default_value=-1,
         )
-        self._normalize = GraphNormalizer(state["normalizer"])
-        # Traced once, also where two sides of a pair go through it.
-        self.pieces = tf.function(
-            self._split, [tf.TensorSpec([None], tf.string)], autograph=False
-        )
+        ids = self.pieces(tf.constant([_HARD])).values.numpy().tolist()
+        if ids != [*tokenizer.encode([_HARD])[0].token_ids[1:-1]]:
+            raise ValueError(
+                "`tokenizer` must give the same ids in the graph as outside. "
+                f"Received: one that differs for {_HARD!a}"
+            )
 
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None
@@ -79,133 +95,169 @@ class GraphTokenizer(tf.Module):
             second: (batch,) strings, the second sentences of pairs.
 
         Returns:
-            `token_ids` and `segment_ids`, (batch, longest) int32, and
-            `padding_mask`, (batch, longest) bool, where `longest` is the
-            length of the longest one.
+            `token_ids`, `segment_ids` and `padding_mask`, (batch, longest)
+            int32, where `longest` is the length of the longest one.
         """
-        rows = tf.shape(texts)[0]
-        cls = tf.fill([rows, 1], self.cls_id)
-        sep = tf.fill([rows, 1], self.sep_id)
+        cls = tf.fill([tf.size(texts), 1], self._tokenizer.cls_id)
+        sep = tf.fill([tf.size(texts), 1], self._tokenizer.sep_id)
         pieces = self.pieces(texts)
         if second is None:
             parts = [cls, pieces[:, : self.max_length - 2], sep]
-            left = 0
         else:
             others = self.pieces(second)
-            a, b = longest_first(
-                pieces.row_lengths(), others.row_lengths(), self.max_length - 3
-            )
-            pieces, others = _cut(pieces, a), _cut(others, b)
+            # As `longest_first` of the tokenizer, for a batch.
+            a, b = pieces.row_lengths(), others.row_lengths()
+            room = tf.constant(self.max_length - 3, a.dtype)
+            half = room // 2 + room % 2 * tf.cast(a > b, a.dtype)
+            a = tf.minimum(a, tf.maximum(half, room - b))
+            b = tf.minimum(b, tf.maximum(room - half, room - a))
+            pieces = tf.RaggedTensor.from_tensor(pieces.to_tensor(), a)
+            others = tf.RaggedTensor.from_tensor(others.to_tensor(), b)
             parts = [cls, pieces, sep, others, sep]
-            left = a + 2
         joined = tf.concat(parts, axis=1)
-        lengths = joined.row_lengths()
-        ids = joined.to_tensor(self.pad_id)
         # Only an empty batch has no column: no model takes that.
-        missing = tf.maximum(2 - tf.shape(ids)[1], 0)
-        ids = tf.pad(ids, [[0, 0], [0, missing]])
-        mask = tf.sequence_mask(lengths, tf.shape(ids)[1])
-        segments = tf.zeros_like(ids)
+        longest = tf.maximum(joined.bounding_shape()[1], 2)
+        mask = tf.sequence_mask(joined.row_lengths(), longest, tf.int32)
+        segments = tf.zeros_like(mask)
         if second is not None:
-            first = tf.sequence_mask(left, tf.shape(ids)[1])
-            segments = tf.cast(mask & ~first, tf.int32)
+            segments = mask - tf.sequence_mask(a + 2, longest, tf.int32)
         return {
-            "token_ids": ids,
+            "token_ids": joined.to_tensor(
+                self._tokenizer.pad_id, shape=tf.shape(mask)
+            ),
             "segment_ids": segments,
             "padding_mask": mask,
         }
 
-    def _split(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Ids of sentences without special tokens, nothing cut."""
-        codes, kinds, rows = self._normalize(texts)
-        before = tf.concat([[code_points.SPACE], kinds[:-1]], 0)
-        begins = tf.concat([[True], rows[1:] != rows[:-1]], 0)
-        begins = begins[: tf.size(codes)]
-        before = before[: tf.size(codes)]
-        is_letter = tf.equal(kinds, code_points.LETTER)
-        is_sign = tf.equal(kinds, code_points.PUNCTUATION)
-        starts = is_sign | (
-            is_letter & (begins | (before != code_points.LETTER))
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Normalize texts and split them into words."""
+        # The space keeps marks at the start of a text out of the one before.
+        texts = tf.strings.join([" ", texts])
+        codes = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
+        entries = tf.cast(tf.gather(self._entries, codes.values), tf.int32)
+        parts = tf.gather(self._replacements, entries)
+        origin = parts.value_rowids()
+        rows = tf.gather(codes.value_rowids(), origin)
+        itself = tf.gather(codes.values, origin)
+        found = tf.where(parts.values == _ITSELF, itself, parts.values)
+        # Canonical ordering: marks in a row go by their class.
+        classes = tf.cast(found // _CLASS, tf.int64)
+        runs = tf.cumsum(tf.cast(classes == 0, tf.int64))
+        order = tf.argsort(runs * 256 + classes, stable=True)
+        found = tf.gather(found, order) % _CLASS
+        kept = found != _NOTHING
+        ragged = tf.RaggedTensor.from_value_rowids(
+            found[kept], rows[kept], codes.nrows()
         )
-        seen = is_sign | is_letter
-        rows = rows[seen]
-        ids, where = self._pieces(codes[seen], starts[seen])
+        return tf.strings.split(tf.strings.unicode_encode(ragged, "UTF-8"))
+
+    def pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Encode texts without special tokens, nothing cut.
+
+        The longest piece goes first, in all words at once. A word that does
+        not come out is one unknown token.
+
+        Reference: Wu et al. 2016, https://arxiv.org/abs/1609.08144.
+        """
+        ragged = self.words(texts)
+        too_long = _length(ragged.values) > self._longest_word
+        words = tf.where(too_long, self._unknown, ragged.values)
+        sizes = _length(words)
+        lengths = tf.range(self._longest_piece, 0, -1)[None]
+
+        def step(place, start, ids, places):
+            shape = [tf.size(place), tf.size(lengths)]
+            parts = tf.strings.substr(
+                tf.gather(words, place)[:, None],
+                tf.broadcast_to(start[:, None], shape),
+                tf.broadcast_to(lengths, shape),
+                unit="UTF8_CHAR",
+            )
+            prefix = tf.where(start > 0, self._prefix, "")[:, None]
+            found = self._ids.lookup(prefix + parts)
+            best = tf.argmax(tf.cast(found >= 0, tf.int32), axis=1)
+            found = tf.gather(found, best, axis=1, batch_dims=1)
+            end = start + _length(tf.gather(parts, best, axis=1, batch_dims=1))
+            more = (found >= 0) & (end < tf.gather(sizes, place))
+            ids = tf.concat([ids, found], 0)
+            places = tf.concat([places, place], 0)
+            return place[more], end[more], ids, places
+
+        none = tf.zeros([0], tf.int32)
+        *_, ids, places = tf.while_loop(
+            lambda place, *_: tf.size(place) > 0,
+            step,
+            [tf.range(tf.size(words)), tf.zeros_like(sizes), none, none],
+            shape_invariants=[tf.TensorShape([None])] * 4,
+        )
+        least = tf.math.unsorted_segment_min(ids, places, tf.size(words))
+        good = tf.gather(least >= 0, places)
+        ids = tf.where(good, ids, self._ids.lookup(tf.constant(self._unknown)))
+        # Of the others the first step alone, which all words have taken.
+        kept = good | (tf.range(tf.size(ids)) < tf.size(words))
+        ids, places = ids[kept], places[kept]
+        order = tf.argsort(places, stable=True)
+        rows = tf.gather(ragged.value_rowids(), tf.gather(places, order))
         return tf.RaggedTensor.from_value_rowids(
-            ids, tf.gather(rows, where), tf.shape(texts, tf.int64)[0]
+            tf.gather(ids, order), rows, ragged.nrows()
         )
 
 
-def longest_first(
-    a: tf.Tensor, b: tf.Tensor, room: int
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """As `keras_mmel.text.bert.tokenizer.longest_first`, for a batch.
+@functools.lru_cache(maxsize=4)
+def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """Tabulate what becomes of each code point.
+
+    BERT's normalizer and pre-tokenizer look at one code point at a time, with
+    one exception: the canonical ordering of combining marks. The library is
+    asked about each, so that the table is right whatever the version of
+    Unicode that it was built with.
 
     Args:
-        a: (batch,) integers, tokens of the first sentences.
-        b: (batch,) integers, tokens of the second sentences.
-        room: tokens that both may have together.
+        normalizer: The normalizer as JSON, as in `tokenizer.json`.
 
     Returns:
-        The two lengths, each (batch,).
-
-    Example:
-
-    ```python
-    import tensorflow as tf
-    from keras_mmel.text.serving.graph_tokenizer import longest_first
-
-    longest_first(tf.constant([10]), tf.constant([3]), 9)  # [6], [3]
-    ```
+        For each code point the number of its replacement, int16, and the
+        replacements: what takes its place, with spaces around what is a word
+        of its own.
     """
-    room = tf.constant(room, a.dtype)
-    short = tf.minimum(a, b)
-    long = tf.maximum(short, room - short)
-    both = short + long > room
-    short = tf.where(both, room // 2, short)
-    long = tf.where(both, room - room // 2, long)
-    fits = a + b <= room
-    return (
-        tf.where(fits, a, tf.where(a > b, long, short)),
-        tf.where(fits, b, tf.where(a > b, short, long)),
-    )
-
-
-def _cut(pieces, lengths):
-    """The first `lengths` of every row."""
-    return tf.ragged.boolean_mask(
-        pieces,
-        tf.ragged.range(pieces.row_lengths()) < lengths[:, None],
-    )
-
-
-def _check(state):
-    """Raises a `ValueError` where the graph would give other ids."""
-    for name, wanted in (
-        ("normalizer", "BertNormalizer"),
-        ("pre_tokenizer", "BertPreTokenizer"),
-        ("model", "WordPiece"),
-    ):
-        found = (state.get(name) or {}).get("type")
-        if found != wanted:
-            raise ValueError(
-                f"`tokenizer` must have a {name} of type {wanted!r}, as "
-                "BERT's have: others cannot be written into a graph with the "
-                f"same ids. Received: a {name} of type {found!r}"
-            )
-    unknown = state["model"]["unk_token"]
-    if unknown not in state["model"]["vocab"]:
-        raise ValueError(
-            "`tokenizer` must have its unknown token in the vocabulary of its "
-            f"model. Received: {unknown!r} is not there"
-        )
-    own = [
-        token["content"]
-        for token in state.get("added_tokens") or []
-        if not token["special"]
+    library = extras.need("tokenizers", "text")
+    options = json.loads(normalizer)
+    del options["type"]
+    normalize = library.normalizers.BertNormalizer(**options).normalize_str
+    split = library.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    codes = [chr(c) for c in range(sys.maxunicode + 1)]
+    del codes[0xD800:0xE000]
+    # A letter that nothing else becomes stands between them.
+    mark = "\u3042"
+    codes.remove(mark)
+    text = normalize(mark + mark.join(codes) + mark)
+    texts = " ".join(word for word, _ in split(text)).split(mark)[1:-1]
+    # These two change places, also across marks and what is removed before.
+    high, low = "\u302e", "\U0001d165"
+    asked = [
+        code
+        for code, text in zip(codes, texts, strict=True)
+        if not text or unicodedata.combining(code)
     ]
-    if own:
-        raise ValueError(
-            "`tokenizer` must have no added tokens but special ones: they are "
-            "taken out of a text before anything else, which a graph cannot "
-            f"repeat. Received: {own[:5]}"
-        )
+    text = normalize(mark + mark.join(high + c + low for c in asked) + mark)
+    classes = {
+        code: unicodedata.combining(code) * _CLASS
+        for code, text in zip(asked, text.split(mark)[1:-1], strict=True)
+        if not text.startswith(high)
+    }
+    entries = np.zeros(sys.maxunicode + 1, np.int16)
+    numbers = {(_ITSELF,): 0}
+    for code, text in zip(codes, texts, strict=True):
+        found = tuple(ord(char) + classes.get(char, 0) for char in text)
+        if code not in classes:
+            if text == code:
+                continue
+            if text == f" {code} ":
+                found = (ord(" "), _ITSELF, ord(" "))
+            found = found or (_NOTHING,)
+        entries[ord(code)] = numbers.setdefault(found, len(numbers))
+    return entries, list(numbers)
+
+
+def _length(texts):
+    return tf.strings.length(texts, unit="UTF8_CHAR")
