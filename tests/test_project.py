@@ -118,10 +118,6 @@ def test_tables_are_those_of_the_records():
     assert report.main(["--check"]) == 0, "run: python -m experiments.report"
 
 
-# Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
-@pytest.mark.filterwarnings(
-    "ignore:__array__ implementation:DeprecationWarning"
-)
 @pytest.mark.own_process
 def test_readme_code_runs(tmp_path, monkeypatch):
     """The quickstart, on few images and one epoch."""
@@ -149,10 +145,6 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     assert (tmp_path / "model.keras").is_file()
 
 
-# The same.
-@pytest.mark.filterwarnings(
-    "ignore:__array__ implementation:DeprecationWarning"
-)
 def test_readme_text_runs(tmp_path, monkeypatch):
     """The commands, then the code, with a small BERT for the preset."""
     bert = str(tiny.make_checkpoint(tmp_path / "bert", num_hidden_layers=1))

@@ -13,15 +13,11 @@ import tensorflow as tf
 from tests.docs import blocks
 from tests.text import tiny
 
-GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guides"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs" / "guides"
 # A block with this is a program of its own.
 BACKEND = "KERAS_BACKEND"
 PRESET = "hf://google-bert/bert-base-uncased"
-
-# Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation:DeprecationWarning"
-)
 
 
 @pytest.fixture
@@ -88,14 +84,15 @@ def test_devices(run):
     assert np.isfinite(names["model"].get_weights()[0]).all()
 
 
-def test_devices_on_another_backend(tmp_path):
+def test_devices_on_another_backend():
     pytest.importorskip("jax")
     page = (GUIDES / "devices.md").read_text(encoding="utf-8")
     (code,) = (x for x in blocks.code(page, "python") if BACKEND in x)
+    code = f"from tests.scripts import strict\nstrict.use()\n{code}"
     code += "\nprint('backend', keras.config.backend())\n"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
         env=os.environ | {"JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,

@@ -8,14 +8,13 @@ import importlib
 import pathlib
 import sys
 import traceback
-import warnings
 
 import keras
 import numpy as np
 
-warnings.simplefilter("error")
-# Keras itself saves so, with NumPy 2.
-warnings.filterwarnings("ignore", "__array__ implementation")
+from tests.scripts import strict
+
+strict.use()
 
 
 def load_plain(folder):

@@ -6,8 +6,8 @@ serving signature gives for a batch of 9 and of 1 to FOLDER/NAME.out.npz.
 
 import pathlib
 import sys
-import warnings
 
+from tests.scripts import strict
 from tests.scripts.hide import hide
 
 hide("keras", "keras_mmel")
@@ -15,7 +15,7 @@ hide("keras", "keras_mmel")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-warnings.simplefilter("error")
+strict.use()
 
 
 def main(folder):

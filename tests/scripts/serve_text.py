@@ -8,15 +8,15 @@ ids, FOLDER/NAME.ids, is called with what the signature `tokenize` returns.
 import json
 import pathlib
 import sys
-import warnings
 
+from tests.scripts import strict
 from tests.scripts.hide import hide
 
 hide("keras", "keras_mmel", "keras_hub", "tensorflow_text", "tokenizers")
 
 import tensorflow as tf  # noqa: E402
 
-warnings.simplefilter("error")
+strict.use()
 
 
 def plain(tensor):

@@ -8,7 +8,6 @@ import pathlib
 import sys
 import tempfile
 import traceback
-import warnings
 
 from tests.scripts.hide import hide
 
@@ -20,6 +19,7 @@ import numpy as np
 
 import keras_mmel
 from tests.scripts import backend_cases
+from tests.scripts import strict
 
 FIT = {"batch_size": 4, "shuffle": False, "verbose": 0}
 
@@ -122,9 +122,7 @@ def dropout_findings():
 
 
 def main(path, names):
-    warnings.simplefilter("error")
-    # Keras itself saves so, with NumPy 2.
-    warnings.filterwarnings("ignore", "__array__ implementation")
+    strict.use()
     results = {"backend": keras.backend.backend()}
     for name, case in backend_cases.CASES.items():
         here = keras.backend.backend() in case.backends

@@ -7,7 +7,6 @@ stay bound to the first size of a group that they see. 0 is no strategy.
 import contextlib
 import sys
 import traceback
-import warnings
 
 import keras
 import numpy as np
@@ -15,13 +14,14 @@ import tensorflow as tf
 
 import keras_mmel
 from tests.scripts import replica_models
+from tests.scripts import strict
 from tests.scripts.replica_cases import CASES
 from tests.scripts.replica_cases import REFUSED
 from tests.scripts.replica_cases import STEPS
 from tests.scripts.replica_cases import data_for
 from tests.scripts.replica_cases import plain_data
 
-warnings.simplefilter("error")
+strict.use()
 
 
 def compiled(case, scope):

@@ -7,18 +7,16 @@ import os
 import pathlib
 import signal
 import sys
-import warnings
 
 import keras
 import numpy as np
 
 import keras_mmel
 from tests.scripts import saving_cases
+from tests.scripts import strict
 from tests.scripts.state import state
 
-warnings.simplefilter("error")
-# Keras itself saves so, with NumPy 2.
-warnings.filterwarnings("ignore", "__array__ implementation")
+strict.use()
 
 
 class KillOnce(keras.callbacks.Callback):
