@@ -1,6 +1,6 @@
 """What the groups of a probe hold: their classes, images and texts."""
 
-from collections.abc import Sequence
+import functools
 from typing import Any
 
 import keras
@@ -12,8 +12,6 @@ from keras_mmel.pages import pictures
 
 # What stands between the sentences of a pair where they are shown as one.
 _BETWEEN = "‖"
-_SEPARATORS = ("[SEP]", "</s>", "<sep>")
-_SPECIAL = ("[CLS]", "[PAD]", "<s>", "<pad>", "<cls>")
 
 
 def classes_of(probe: Probe, given: Any = None) -> np.ndarray | None:
@@ -112,23 +110,19 @@ def texts_of(
     if given is None and tokenizer is None:
         return None
     if given is None:
-        vocabulary = getattr(tokenizer, "vocabulary", None)
-        if vocabulary is None and hasattr(tokenizer, "get_vocabulary"):
-            vocabulary = tokenizer.get_vocabulary()
-        if not vocabulary:
+        if not hasattr(tokenizer, "vocabulary"):
             raise ValueError(
                 "`tokenizer` must have a `vocabulary`, a list of the pieces. "
                 f"Received: a {type(tokenizer).__name__}"
             )
-        found = probe.map_views(lambda views: _decoded(views, vocabulary))
-    else:
-        found = probe.map_views(given) if callable(given) else [given]
+        given = functools.partial(_decoded, vocabulary=tokenizer.vocabulary)
+    found = probe.map_views(given) if callable(given) else [given]
     rows = [row for batch in found for row in batch]
     return [[as_text(view) for view in row] for row in rows[: len(probe.mask)]]
 
 
 def as_text(view: Any) -> str:
-    """A view as one line: a string, bytes, a pair, or something with `text`.
+    """A view as one line.
 
     Args:
         view: `str`, `bytes`, a pair of these, or an object such as
@@ -177,23 +171,15 @@ def _decoded(views, vocabulary):
     keep = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
     return [
         [
-            _joined([vocabulary[token] for token in ids[place][keep[place]]])
-            for place in ((group, view) for view in range(ids.shape[1]))
+            _joined([vocabulary[token] for token in row[real]])
+            for row, real in zip(of_group, kept, strict=True)
         ]
-        for group in range(len(ids))
+        for of_group, kept in zip(ids, keep, strict=True)
     ]
 
 
-def _joined(pieces: Sequence[str]) -> str:
-    """Pieces as text: `##` joins to the word before, specials are left out."""
-    words: list[str] = []
-    for piece in pieces:
-        if piece in _SEPARATORS:
-            words.append(_BETWEEN)
-        elif piece.startswith("##") and words and words[-1] != _BETWEEN:
-            words[-1] += piece[2:]
-        elif piece not in _SPECIAL:
-            words.append(piece)
-    while words and words[-1] == _BETWEEN:
-        words.pop()
-    return " ".join(words)
+def _joined(pieces):
+    """Pieces of words as text, without special tokens and padding."""
+    text = " ".join(p for p in pieces if p not in ("[CLS]", "[PAD]"))
+    sentences = text.replace(" ##", "").split("[SEP]")
+    return as_text([sentence.strip() for sentence in sentences][:2])

@@ -10,6 +10,7 @@ from keras_mmel import objectives
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics.report import remarks
 from keras_mmel.diagnostics.weight_statistics import Record
+from tests.diagnostics import watched
 
 
 def test_summary_equals_a_plain_loop():
@@ -62,19 +63,8 @@ def test_summary_equals_a_plain_loop():
     assert (np.diff(largest) <= 0).all()
 
 
-def one_record(losses, lambda_p=1.0, **settings):
-    losses = np.asarray(losses, dtype="float32")
-    run = Run(mask=np.ones(losses.shape, bool), **settings)
-    weights = np.exp(losses / lambda_p)
-    if not run.original_counts:
-        weights[:, 0] = 0
-    weights /= weights.sum(axis=1, keepdims=True)
-    run.add(weights, losses, step=1, epoch=1, lambda_p=lambda_p)
-    return run
-
-
 def test_the_original_of_the_soft_objective_has_no_part():
-    run = one_record([[9, np.log(3), 0]], original_counts=False)
+    run = watched.run_of([[9, np.log(3), 0]], original_counts=False)
     found = run.summaries[0]
     assert np.isnan(found["relative_weight"][0])
     assert_allclose(found["relative_weight"][1:], [1.5, 0.5], rtol=1e-6)
@@ -114,7 +104,7 @@ def test_a_loss_of_padding_does_not_count():
     ],
 )
 def test_remarks_say_what_they_saw(losses, said):
-    found = remarks(one_record(losses))
+    found = remarks(watched.run_of(losses))
     assert len(found) == len(said)
     for text, part in zip(found, said, strict=True):
         assert part in text

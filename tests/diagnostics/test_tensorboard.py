@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 from tensorflow.core.util import event_pb2
 
-from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
 from keras_mmel.diagnostics import tensorboard
 from tests.diagnostics import watched
@@ -56,31 +55,21 @@ def test_a_fit_writes_its_numbers(tmp_path):
     assert found["lambda_p"][1][1] == 1.0
 
 
-def written(losses, folder, padding=None):
-    """The events of a run whose views have these losses, and the run."""
-    losses = np.asarray(losses, "float32")
-    mask = np.ones(losses.shape, bool)
-    if padding:
-        mask[padding] = False
-    run = Run(mask=mask)
-    with np.errstate(invalid="ignore"):
-        weights = np.exp(losses - losses.max(axis=1, keepdims=True)) * mask
-        weights /= weights.sum(axis=1, keepdims=True)
-    run.add(weights, losses, step=7, epoch=1)
+def written(run, folder):
+    """The events of a run."""
     writer = tensorboard.open_writer(folder)
     tensorboard.write_record(writer, run)
     writer.close()
-    return events(folder), run
+    return events(folder)
 
 
 def test_histograms_count_every_view_once(tmp_path):
-    losses = np.arange(18).reshape(6, 3)
-    found, run = written(losses, tmp_path, padding=(5, 2))
+    run = watched.run_of(np.arange(18).reshape(6, 3), padding=(5, 2))
+    found = written(run, tmp_path)
     for tag in ("relative_weights", "view_losses"):
-        plugin, buckets = found[tag][7]
+        plugin, buckets = found[tag][10]
         assert plugin == "histograms" and buckets[:, 2].sum() == 17
         assert_array_equal(buckets[1:, 0], buckets[:-1, 1])
-    _, buckets = found["view_losses"][7]
     assert (buckets[0, 0], buckets[-1, 1]) == (0, 16)
     for left, right, count in buckets[:-1]:
         values = run.losses[0][run.mask]
@@ -88,7 +77,7 @@ def test_histograms_count_every_view_once(tmp_path):
 
 
 def test_what_is_not_finite_is_left_out(tmp_path):
-    found, _ = written([[np.inf, 1.0]], tmp_path)
-    assert found["not_finite"][7][1] == 1
+    found = written(watched.run_of([[np.nan, 1.0]]), tmp_path)
+    assert found["not_finite"][10][1] == 1
     assert "effective_views" not in found
     assert "relative_weights" not in found

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 import keras_mmel
+from keras_mmel.diagnostics import Run
 
 GROUPS, VIEWS, CLASSES = 12, 4, 3
 layers = keras.layers
@@ -62,8 +63,6 @@ def images():
     return keras.Sequential(
         [
             keras.Input((6, 6, 1)),
-            layers.Conv2D(3, 3, activation="relu"),
-            layers.BatchNormalization(),
             layers.Flatten(),
             layers.Dense(CLASSES),
         ]
@@ -114,3 +113,23 @@ def data(build=dense, mask=False, teacher=False, groups=GROUPS):
         predictions = random.dirichlet(np.ones(CLASSES), shape)
         y = {"label": y, "teacher": predictions.astype("float32")}
     return x, y
+
+
+def run_of(losses, padding=None, records=1, **settings):
+    """A run of the weights that the objective gives these losses."""
+    losses = np.asarray(losses, "float32")
+    mask = np.ones(losses.shape, bool)
+    if padding:
+        mask[padding] = False
+    run = Run(
+        mask=mask, objective={"name": "Hard", "lambda_p": 1.0}, **settings
+    )
+    for number in range(1, records + 1):
+        with np.errstate(invalid="ignore"):
+            weights = np.exp(losses / number) * run.counted
+            weights /= weights.sum(axis=1, keepdims=True)
+        times = {"epoch": number, "step": 10 * number}
+        run.add(weights, losses, lambda_p=float(number), **times)
+        logs = {"loss": 2.0 - number, "val_loss": 0.75, "effective_views": 3.0}
+        run.logs.append(times | logs)
+    return run

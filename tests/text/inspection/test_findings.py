@@ -118,13 +118,13 @@ def test_values_are_compared_with_the_teacher():
 
 
 def test_lengths_are_shown_by_their_quantiles():
-    random_lengths = [random.Random(0).randrange(1, 50) for _ in range(201)]
-    texts = [" ".join("a" * length) for length in random_lengths]
+    draw = random.Random(0)
+    lengths = sorted(draw.randrange(1, 50) for _ in range(201))
+    texts = [" ".join("a" * length) for length in lengths]
     found = inspect_records(record("x", [t], None, []) for t in texts)
-    ordered = sorted(random_lengths)
     assert (
-        f"mean {sum(ordered) / 201:.1f}, median {ordered[100]}, 95% up to "
-        f"{ordered[190]}, {ordered[0]} to {ordered[-1]}"
+        f"mean {sum(lengths) / 201:.1f}, median {lengths[100]}, 95% up to "
+        f"{lengths[190]}, {lengths[0]} to {lengths[-1]}"
     ) in " ".join(to_terminal(found, "t").split())
 
 
@@ -170,16 +170,12 @@ def test_terminal_shows_numbers_and_marked_words():
     assert "one two \x1b[1;33mx\x1b[0m four" in colored
 
 
-def test_without_a_teacher_the_way_to_one_is_named():
-    report = inspect_records([RECORDS[1]])
-    assert "`keras-mmel label` adds them" in to_terminal(report, "x")
-    assert "`keras-mmel label` adds them" in to_html(report, "x")
-
-
-def test_no_examples_and_no_views():
-    report = inspect_records([])
-    assert "examples" in to_terminal(report, "x")
-    assert "examples" in to_html(report, "x")
+def test_little_is_shown_as_well():
+    for records in ([RECORDS[1]], []):
+        found = inspect_records(records)
+        for text in (to_terminal(found, "x"), to_html(found, "x")):
+            assert "examples" in text
+            assert "`keras-mmel label` adds them" in text
 
 
 def test_texts_cannot_command_the_terminal():
