@@ -320,7 +320,7 @@ def _digest(model):
     Not of the whole config: Keras numbers the layers of a process.
     """
     optimizer = {**model.optimizer.get_config(), "name": None}
-    told = [[list(w.shape) for w in model.weights], optimizer]
+    told = [[list(w.shape) for w in model.trainable_weights], optimizer]
     text = json.dumps(told, default=repr, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
