@@ -96,7 +96,9 @@ def test_examples_of_the_help_run(folder, capsys):
     for path in pathlib.Path("part1").glob("*.tfrecord*"):
         shutil.copy(path, "part0")
     run([*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", "part0"])
-    assert "2 of 2 files, 2 of them from before." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "reviews.csv: 6 examples, 2 classes: neg 3, pos 3." in out
+    assert "2 of 2 files, 2 of them from before." in out
     for command in ("augment", "import", "label", "inspect"):
         assert main([command, "--help"]) == 0
         example = capsys.readouterr().out.split("example:\n")[1]

@@ -62,7 +62,7 @@ class Manifest:
             )
 
     def shards(self) -> dict[str, range]:
-        """Give the shard files: their names and the numbers of their examples.
+        """Gives the shard files: their names and the numbers of their examples.
 
         TFDS expects names of this form. Lengths differ by one at most.
         """
@@ -74,18 +74,18 @@ class Manifest:
         }
 
     def missing(self, directory: pathlib.Path) -> tuple[str, ...]:
-        """Find the names of the shards that are not in a directory yet."""
+        """Finds the names of the shards that are not in a directory yet."""
         return tuple(n for n in self.shards() if not (directory / n).is_file())
 
     def to_json(self) -> str:
-        """Give the manifest as the text of its file, always the same."""
+        """Gives the manifest as the text of its file, always the same."""
         fields = {"format": _FORMAT} | dataclasses.asdict(self)
         text = json.dumps(fields, indent=2, sort_keys=True, ensure_ascii=False)
         return text + "\n"
 
 
 def read_manifest(directory: str | pathlib.Path) -> Manifest:
-    """Read how a directory of augmented examples was made.
+    """Reads how a directory of augmented examples was made.
 
     Args:
         directory: A directory that `write_augmented` wrote.
@@ -116,7 +116,7 @@ def read_manifest(directory: str | pathlib.Path) -> Manifest:
 
 
 def begin(directory: pathlib.Path, manifest: Manifest) -> None:
-    """Make a directory that of this manifest, or see that it is already.
+    """Makes a directory that of this manifest, or sees that it is already.
 
     A directory without a finished shard is taken over from other settings.
 
@@ -158,7 +158,7 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
 
 
 def finish(directory: pathlib.Path, manifest: Manifest) -> None:
-    """Describe a directory for TFDS, once all of its shards are there.
+    """Describes a directory for TFDS, once all of its shards are there.
 
     Several processes may do so at the same time: they write the same.
 
@@ -178,7 +178,7 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
 
 
 def _tfds_files(directory, manifest):
-    """Make the names and texts of TFDS's own files."""
+    """Makes the names and texts of TFDS's own files."""
     tfds = extras.need("tensorflow_datasets", "datasets")
     # TFDS needs it to write and does not ask for it when it is installed.
     extras.need("importlib_resources", "datasets")
@@ -209,7 +209,7 @@ def _tfds_files(directory, manifest):
 
 
 def _differences(found, expected, name=""):
-    """Find where two nests of plain values differ, one line each."""
+    """Finds where two nests of plain values differ, one line each."""
     if isinstance(found, dict) and isinstance(expected, dict):
         return [
             line

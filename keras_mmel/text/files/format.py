@@ -31,7 +31,7 @@ _RAGGED = {"token_ids": _INTS, "positions": _INTS, "teacher": _FLOATS}
 
 
 def features(label_kind: str | None, label_names: Sequence[str] | None = None):
-    """Give the TFDS features of the files.
+    """Gives the TFDS features of the files.
 
     Args:
         label_kind: "class", "value" (regression) or `None` (no labels; -1 is
@@ -69,7 +69,7 @@ def features(label_kind: str | None, label_names: Sequence[str] | None = None):
 def encode(
     record: Record, label_kind: str | None, num_classes: int | None = None
 ) -> bytes:
-    """Encode a record as a `tf.train.Example`, always as the same bytes.
+    """Encodes a record as a `tf.train.Example`, always as the same bytes.
 
     Args:
         record: The record.
@@ -111,7 +111,7 @@ def encode(
 
 
 def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
-    """Decode the record that `encode` made these bytes of.
+    """Decodes the record that `encode` made these bytes of.
 
     Args:
         serialized: A serialized `tf.train.Example`. Those of version 0.1 have
@@ -154,7 +154,7 @@ def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
 
 
 def _check_label(record, label_kind, num_classes):
-    """Give the label as it is stored."""
+    """Gives the label as it is stored."""
     label, kind = record.label, _LABEL_TYPES[label_kind]
     fits = isinstance(label, kind) and not isinstance(label, bool)
     if label_kind == "class" and fits and num_classes:
@@ -169,7 +169,7 @@ def _check_label(record, label_kind, num_classes):
 
 
 def _both_texts(row, record):
-    """Give the texts of a record or a view as two byte strings."""
+    """Gives the texts of a record or a view as two byte strings."""
     texts = row.texts
     if len(texts) != len(record.texts) or len(texts) not in (1, 2):
         raise ValueError(

@@ -42,7 +42,7 @@ class AugmentedFiles:
         return self.manifest.num_examples
 
     def read(self, start: int, stop: int) -> Iterator[Record]:
-        """Read the examples from number `start` up to `stop`, in order.
+        """Reads the examples from number `start` up to `stop`, in order.
 
         Raises:
             ValueError: If a shard is damaged; it is named.
@@ -56,12 +56,12 @@ class AugmentedFiles:
                     yield decode(record, self.label_kind, self.num_texts)
 
     def describe(self) -> dict:
-        """Tell how the files were made."""
+        """Tells how the files were made."""
         return self.manifest.made
 
 
 def read_records(directory: str | pathlib.Path) -> Iterator[Record]:
-    """Read the examples of a directory with their views, in order.
+    """Reads the examples of a directory with their views, in order.
 
     Args:
         directory: A directory that `write_augmented` wrote.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class View:
     """One augmented view of an example.
 
@@ -26,7 +26,7 @@ class View:
     teacher: tuple[float, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """One example of a text data set, with its augmented views if it has any.
 
@@ -70,10 +70,10 @@ class Source(Protocol):
         """Number of examples."""
 
     def read(self, start: int, stop: int) -> Iterator[Record]:
-        """Read the examples from number `start` up to `stop`, in order."""
+        """Reads the examples from number `start` up to `stop`, in order."""
 
     def describe(self) -> dict:
-        """Tell where the examples are from, for the files made of them.
+        """Tells where the examples are from, for the files made of them.
 
         Plain values without a path, the same on every machine, that change
         whenever the examples do.
@@ -134,11 +134,11 @@ class InMemory:
         return len(self.records)
 
     def read(self, start: int, stop: int) -> Iterator[Record]:
-        """Read the examples from number `start` up to `stop`, in order."""
+        """Reads the examples from number `start` up to `stop`, in order."""
         return iter(self.records[start:stop])
 
     def describe(self) -> dict:
-        """Tell where the examples are from."""
+        """Tells where the examples are from."""
         return self._description
 
 

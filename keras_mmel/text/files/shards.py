@@ -17,7 +17,7 @@ FRAME_BYTES = 8 + 4 + 4
 
 @contextlib.contextmanager
 def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Give a hidden file to write into, which becomes `path` at the end.
+    """Gives a hidden file to write into, which becomes `path` at the end.
 
     A killed process leaves its hidden file behind; `is_left_over` knows it.
     Every writer has a file of its own: where two make the same `path`, either
@@ -45,18 +45,18 @@ def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def is_left_over(name: str) -> bool:
-    """Tell whether a file of this name was to become another one."""
+    """Tells whether a file of this name was to become another one."""
     return name.startswith(".") and name.endswith(".tmp")
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Write a small file that appears whole or not at all."""
+    """Writes a small file that appears whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_shard(path: pathlib.Path, records: Iterable[bytes]) -> None:
-    """Write records into a TFRecord file that appears whole or not at all.
+    """Writes records into a TFRecord file that appears whole or not at all.
 
     Args:
         path: The shard's file.
@@ -78,7 +78,7 @@ def write_shard(path: pathlib.Path, records: Iterable[bytes]) -> None:
 
 
 def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
-    """Read the serialized records of a shard.
+    """Reads the serialized records of a shard.
 
     Args:
         path: The shard's file.
@@ -107,7 +107,7 @@ def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _as_os_error(path):
-    """Put what TensorFlow says of a disk in Python's words."""
+    """Puts what TensorFlow says of a disk in Python's words."""
     try:
         yield
     except tf.errors.OpError as error:

@@ -57,7 +57,7 @@ def write_augmented(
     split: str = "train",
     progress: Progress = True,
 ) -> Written:
-    """Augment a data set into a directory that TFDS reads by itself.
+    """Augments a data set into a directory that TFDS reads by itself.
 
     A run that was stopped at any moment goes on when the same call is made
     again, and ends with the same files, byte for byte. Several processes or
@@ -150,7 +150,7 @@ def write_records(
     split: str = "train",
     progress: Progress = True,
 ) -> Written:
-    """Write what a function makes of a source's examples into files.
+    """Writes what a function makes of a source's examples into files.
 
     A shard appears whole or not at all; those that are there are not made
     again, as in `write_augmented`. To change a directory record by record,
@@ -218,7 +218,7 @@ def write_records(
 
 
 def as_text(texts: tuple[str, ...]) -> str | tuple[str, str]:
-    """Give the texts of a record as tokenizers take them."""
+    """Gives the texts of a record as tokenizers take them."""
     return texts[0] if len(texts) == 1 else texts
 
 
@@ -228,7 +228,7 @@ def _view(sample):
 
 
 def _changed(source, function, numbers, tick):
-    """Give the records of one shard, one for each example with its id."""
+    """Gives the records of one shard, one for each example with its id."""
     given, kept = itertools.tee(source.read(numbers.start, numbers.stop))
     rows = itertools.zip_longest(numbers, kept, function(given, tick))
     for number, example, record in rows:
@@ -243,15 +243,11 @@ def _changed(source, function, numbers, tick):
 
 
 def _part(shard, num_shards):
-    """Give the shards of a part, as a slice."""
+    """Gives the shards of a part, as a slice."""
     if shard is None:
         return slice(None)
-    try:
-        index, parts = shard
-        fits = 0 <= index < parts <= num_shards
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
+    index, parts = shard
+    if not 0 <= index < parts <= num_shards:
         raise ValueError(
             "`shard` must be (i, n) with 0 <= i < n <= the number of shards, "
             f"{num_shards}. Received: shard={shard!r}"
@@ -261,7 +257,7 @@ def _part(shard, num_shards):
 
 @contextlib.contextmanager
 def _watch(progress, done, total, num_texts):
-    """Show how far a run is; give a function to tell of examples done."""
+    """Shows how far a run is; gives a function to tell of examples done."""
     if callable(progress):
 
         def tick(count):

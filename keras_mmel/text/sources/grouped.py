@@ -22,7 +22,7 @@ def from_long(
     label_names: Sequence[str] | None = None,
     quoting: str = "csv",
 ) -> InMemory:
-    """Read groups from a file with a view in each row.
+    """Reads groups from a file with a view in each row.
 
     The rows of a group share an id (`id`), or their original text
     (`original`), or both; they need not stand together. Without `original`
@@ -80,7 +80,7 @@ def group_rows(
     key_of: Callable[[Row], object],
     original: tuple[str, ...] | None = None,
 ) -> list[tuple[object, Row, Texts, list[Texts]]]:
-    """Gather the rows that belong to one example.
+    """Gathers the rows that belong to one example.
 
     Args:
         table: The table.

@@ -9,9 +9,8 @@ from keras_mmel.text.sources.tables import Row
 
 Labels = list[int] | list[float] | list[None]
 
-# Where there are more, numbers written as 1.0 are values, and words no labels.
+# Where there are more, numbers written as 1.0 are values.
 _MOST_FLOAT_CLASSES = 20
-_MOST_WORDS = 1000
 
 # Beyond, not every whole number is a real number of 64 bits.
 _LARGEST = 2**53
@@ -23,7 +22,7 @@ _KINDS = {type(None): "missing", str: "a word"}
 def read_labels(
     rows: Sequence[Row], column: str | None, names: Sequence[str] | None = None
 ) -> tuple[str | None, Sequence[str] | None, Labels]:
-    """Find out what kind all labels are, and read them.
+    """Finds out what kind all labels are, and reads them.
 
     Args:
         rows: A row of each example.
@@ -52,8 +51,6 @@ def read_labels(
         return None, None, values
     if kinds[0] == "a word":
         names = sorted(set(values))
-        if len(names) > _MOST_WORDS:
-            rows[0].fail(f"{column!r} holds too many words to be classes")
         numbers = {name: number for number, name in enumerate(names)}
         return "class", names, [numbers[value] for value in values]
     if not _are_classes(values):
@@ -69,7 +66,7 @@ def read_labels(
 
 
 def describe_labels(source: Source) -> str:
-    """Tell what the labels of a source are, for a user to see.
+    """Tells what the labels of a source are, for a user to see.
 
     Args:
         source: The source; its labels are read.
@@ -84,13 +81,13 @@ def describe_labels(source: Source) -> str:
         return f"values from {min(labels):g} to {max(labels):g}"
     counts = collections.Counter(labels)
     names = source.label_names or range(max(labels) + 1)
-    shown = [f"{name} {counts[i]}" for i, name in enumerate(names)][:10]
-    more = ", ..." if len(names) > len(shown) else ""
+    shown = [f"{name} {counts[i]}" for i, name in enumerate(names[:10])]
+    more = ", ..." if len(names) > 10 else ""
     return f"{len(names)} classes: {', '.join(shown)}{more}"
 
 
 def _read(row, column, names):
-    """Read a label: `None`, a whole number, a number, or a word."""
+    """Reads a label: `None`, a whole number, a number, or a word."""
     value = row.get(column)
     if isinstance(value, str):
         value = value.strip()
@@ -120,7 +117,7 @@ def _read(row, column, names):
 
 
 def _are_classes(values):
-    """Whether numbers are classes: written so, or few, whole, not negative."""
+    """Tells whether numbers are classes: whole, and few or written so."""
     different = set(values)
     return all(isinstance(value, int) for value in values) or (
         len(different) <= _MOST_FLOAT_CLASSES

@@ -23,7 +23,7 @@ def from_csv(
     quoting: str = "csv",
     delimiter: str | None = None,
 ) -> InMemory:
-    """Read examples from a CSV or TSV file, an example in each row.
+    """Reads examples from a CSV or TSV file, an example in each row.
 
     The whole file is read and checked at once.
 
@@ -75,7 +75,7 @@ def from_jsonl(
     views: str | Sequence[str] = (),
     label_names: Sequence[str] | None = None,
 ) -> InMemory:
-    """Read examples from a file with a JSON object a line; see `from_csv`.
+    """Reads examples from a file with a JSON object a line; see `from_csv`.
 
     Args:
         path: The file, UTF-8.
@@ -102,7 +102,7 @@ def as_source(
     facts: dict,
     notes: Sequence[str] = (),
 ) -> InMemory:
-    """Make a source of what was found in a table.
+    """Makes a source of what was found in a table.
 
     Args:
         groups: Id, first row, original and views of each example. Views that
@@ -132,12 +132,12 @@ def as_source(
             "another one",
             *notes,
         )
-    facts = rows[0].table.describe() | facts | {"label": label}
+    facts = rows[0].table.facts | facts | {"label": label}
     return InMemory(records, kind, names, facts, notes)
 
 
 def as_columns(name: str, columns: str | Sequence[str]) -> tuple[str, ...]:
-    """Give one or two columns as a tuple; raise `ValueError` for more."""
+    """Gives one or two columns as a tuple; raises `ValueError` for more."""
     found = (columns,) if isinstance(columns, str) else tuple(columns)
     if len(found) not in (1, 2):
         raise ValueError(
@@ -160,7 +160,9 @@ def _one_a_row(table, text, label, id, label_names, views):
                 f"{lines[name]}"
             )
         lines[name] = row.line
-        found = [v for one in views for v in row.views(one, len(columns))]
+        found = tuple(
+            view for name in views for view in row.views(name, len(columns))
+        )
         groups.append((name, row, row.texts(columns), found))
     facts = {"text": list(columns), "id": id, "views": list(views)}
     return as_source(groups, label, label_names, facts)

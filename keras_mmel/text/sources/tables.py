@@ -24,20 +24,22 @@ class Row(dict):
         line: Number of its first line in the file, from 1.
     """
 
+    __slots__ = ("line", "table")
+
     def __init__(self, values, table: "Table", line: int):
         super().__init__(values)
         self.table, self.line = table, line
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise `BadFile` for what is wrong in this row."""
+        """Raises `BadFile` for what is wrong in this row."""
         self.table.fail(problem, self.line)
 
     def texts(self, columns: Iterable[str]) -> Texts:
-        """Read the texts in some columns."""
+        """Reads the texts in some columns."""
         return tuple(self._text(self.get(name), name) for name in columns)
 
     def id(self, column: str) -> str:
-        """Read an id: a word or an integer."""
+        """Reads an id: a word or an integer."""
         value = self.get(column)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -48,7 +50,7 @@ class Row(dict):
         return self._text(value, column)
 
     def views(self, column: str, num_texts: int) -> list[Texts]:
-        """Read the views in a column: a JSON list of them, one, or none."""
+        """Reads the views in a column: a JSON list of them, one, or none."""
         cell = self.get(column)
         if isinstance(cell, str) and cell.lstrip().startswith("["):
             try:
@@ -73,7 +75,7 @@ class Row(dict):
         return found
 
     def check_view(self, texts: Texts) -> None:
-        """Raise `BadFile` where there is nothing in a view."""
+        """Raises `BadFile` where there is nothing in a view."""
         if not any(text.strip() for text in texts):
             self.fail("an empty view")
 
@@ -101,6 +103,7 @@ class Table:
     Attributes:
         columns: Names of the columns; of JSONL, keys of the first object.
         rows: The rows: strings, or whatever JSON holds.
+        facts: Name and hash of the file, and how it was read.
 
     Raises:
         BadFile: If the file is no such table; the line is named.
@@ -120,19 +123,24 @@ class Table:
         self.columns, self.rows = tuple(columns), []
         suffix = self.path.suffix.lower()
         data = self.path.read_bytes()
-        self._facts = {
+        self.facts = {
             "file": self.path.name,
             "sha256": hashlib.sha256(data).hexdigest(),
         }
-        text = self._decode(data)
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            self.fail(f"not UTF-8: byte {data[error.start]:#04x}", line)
+        lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="\n")
         if (kind or suffix) in ("jsonl", ".jsonl"):
-            self._read_json(text)
+            self._read_json(lines)
         else:
-            self._facts["quoting"] = quoting
+            self.facts["quoting"] = quoting
             # The limit is of the whole process: never lower than it was.
-            csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+            csv.field_size_limit(max(csv.field_size_limit(), len(data)))
             reader = csv.reader(
-                io.StringIO(text, newline="\n"),
+                lines,
                 delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
                 quoting=csv.QUOTE_NONE if quoting == "none" else 0,
                 strict=True,
@@ -142,32 +150,16 @@ class Table:
             self.fail("no rows")
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
-        """Raise `BadFile` for what is wrong in a line, or in the file."""
+        """Raises `BadFile` for what is wrong in a line, or in the file."""
         place = f", line {line}" if line else ""
         raise BadFile(f"{self.path}{place}: {problem}")
 
     def require(self, *columns: str | None) -> None:
-        """Raise `BadFile` unless the file has these columns."""
+        """Raises `BadFile` unless the file has these columns."""
         for name in columns:
             if name is not None and name not in self.columns:
                 there = ", ".join(map(repr, self.columns))
                 self.fail(f"no column {name!r}; there are {there}", 1)
-
-    def describe(self) -> dict:
-        """Tell the name and the hash of the file."""
-        return self._facts
-
-    def _decode(self, data):
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            before = data[: error.start]
-            place = len(before) - before.rfind(b"\n") - 1
-            self.fail(
-                f"not UTF-8: byte {data[error.start]:#04x} at position "
-                f"{place} of the line",
-                before.count(b"\n") + 1,
-            )
 
     def _read_csv(self, reader, has_header):
         line = 1
@@ -200,8 +192,8 @@ class Table:
                 line,
             )
 
-    def _read_json(self, text):
-        for line, one in enumerate(text.split("\n"), start=1):
+    def _read_json(self, lines):
+        for line, one in enumerate(lines, start=1):
             if not one.strip():
                 continue
             try:

@@ -23,7 +23,7 @@ def from_tfds(
     id: str | None = None,
     data_dir: str | os.PathLike | None = None,
 ) -> InMemory:
-    """Read examples of a TFDS data set, such as a task of GLUE.
+    """Reads examples of a TFDS data set, such as a task of GLUE.
 
     Args:
         name: Of the data set, such as "glue/rte"; a path is taken for a
@@ -42,8 +42,7 @@ def from_tfds(
 
     Raises:
         ValueError: If a feature is missing or of another kind, an id occurs
-            twice, a label is -1 (hidden), or bytes are not UTF-8; the example
-            is named.
+            twice, or a label is -1 (hidden); the example is named.
 
     Example:
 
@@ -97,7 +96,7 @@ def from_tfds(
 
 
 def _check_features(features, columns, label, id):
-    """See that the data set has what is asked for."""
+    """Sees that the data set has what is asked for."""
     rules = [("columns", name, "texts", "O") for name in columns]
     rules += [("label", label, "one number", "iuf")]
     rules += [("id", id, "words or integers", "iuO")]
@@ -118,19 +117,9 @@ def _check_features(features, columns, label, id):
 
 
 def _record(row, number, columns, label, id):
-    def decode(name):
-        try:
-            return row[name].decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                "The texts of a data set must be UTF-8. Received: "
-                f"{name!r} of example {number}: {error}"
-            ) from None
-
-    example_id = str(number)
-    if id is not None:
-        is_text = isinstance(row[id], bytes)
-        example_id = decode(id) if is_text else str(int(row[id]))
+    example_id = number if id is None else row[id]
+    if isinstance(example_id, bytes):
+        example_id = example_id.decode()
     value = None if label is None else row[label].item()
     if isinstance(value, int) and value < 0:
         raise ValueError(
@@ -138,4 +127,5 @@ def _record(row, number, columns, label, id):
             f"`None` to read texts alone. Received: {label!r}, which is "
             f"{value} in example {number}"
         )
-    return Record(example_id, tuple(map(decode, columns)), value)
+    texts = tuple(row[name].decode() for name in columns)
+    return Record(str(example_id), texts, value)

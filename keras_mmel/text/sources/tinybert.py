@@ -54,7 +54,7 @@ def from_tinybert(
     originals: str | pathlib.Path | None = None,
     quoting: str = "csv",
 ) -> InMemory:
-    """Read the groups of a train_aug.tsv.
+    """Reads the groups of a train_aug.tsv.
 
     Of pairs, the original sentence 1 is put back beside the samples of
     sentence 2; the notes of the source tell how often.
@@ -145,7 +145,7 @@ def _table(path, task, quoting):
 
 
 def _number_groups(table: Table, originals: Table) -> list[int]:
-    """Find the group of each row of a table without ids.
+    """Finds the group of each row of a table without ids.
 
     A group begins with its original. The last one is looked for first: a view
     may be equal to the original that comes after it.
@@ -169,7 +169,7 @@ def _number_groups(table: Table, originals: Table) -> list[int]:
 
 
 def _mend(original: Texts, views: list[Texts]) -> list[Texts]:
-    """Put the original sentence 1 back beside the samples of sentence 2."""
+    """Puts the original sentence 1 back beside the samples of sentence 2."""
     first, second = original
     last = next((a for a, b in reversed(views) if b == second), first)
     return [

@@ -232,7 +232,7 @@ NAMES = CSV | {"label_names": ["p", "n"]}
         (b"t,z\na,1\n", CSV, "line 1: no column 'y'; there are 't', 'z'"),
         (b"z,y\na,1\n", CSV, "line 1: no column 't'"),
         (b"t,z\na,1\n", ID, "line 1: no column 'y'"),
-        (b"t,y\na,1\na\xff,1\n", CSV, "line 3: not UTF-8: byte 0xff at posi"),
+        (b"t,y\na,1\na\xff,1\n", CSV, "line 3: not UTF-8: byte 0xff"),
         (b"t,y\na,1\nb\n", CSV, "line 3: 1 columns where 2 are expected"),
         (b't,y\n"a"b,1\n', CSV, "line 2: not a row of a table"),
         (b't,y\n\n"a\nb\n', CSV, "line 3: not a row of a table.*to line 4"),

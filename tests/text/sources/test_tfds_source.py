@@ -1,5 +1,4 @@
 import pytest
-import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from keras_mmel.text.files import Example
@@ -78,20 +77,6 @@ def test_bad_names(prepared, options, message):
     options = {"split": "train", "columns": PAIR, "id": "example_id"} | options
     with pytest.raises(ValueError, match=message):
         from_tfds(prepared, **options)
-
-
-def test_text_that_is_not_utf_8(tmp_path):
-    write(tmp_path, make_source(4), num_shards=1)
-    path = next(tmp_path.glob("*.tfrecord*"))
-    records = [
-        record.replace("caf\u00e9 2".encode(), b"caf\xff\xff 2")
-        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
-    ]
-    with tf.io.TFRecordWriter(str(path)) as file:
-        for record in records:
-            file.write(record)
-    with pytest.raises(ValueError, match="UTF-8.*'text_a' of example 2:"):
-        from_tfds(tmp_path, "train", "text_a", "label", "example_id")
 
 
 def test_hidden_labels_are_refused_at_once(tmp_path):
