@@ -43,12 +43,9 @@ def to_terminal(
             lines.append(f"  {_visible(name):<{wide}}  {_visible(value)}")
         lines.append("")
     before, after = (_ON, _OFF) if color else ("[", "]")
-    for record in found.examples:
-        heading, said = _heading(record, label_names)
-        lines.append(_visible(heading + (f", teacher {said}" if said else "")))
-        for text in record.texts:
-            lines.append(_wrap("   ", _visible(text), width))
-        for number, view in enumerate(record.views, start=1):
+    for heading, rows in _examples(found, label_names):
+        lines.append(_visible(heading))
+        for name, pairs, said in rows:
             texts = [
                 "".join(
                     f"{before}{_visible(piece)}{after}"
@@ -56,14 +53,12 @@ def to_terminal(
                     else _visible(piece)
                     for piece, differs in mark(original, text)
                 )
-                for original, text in zip(record.texts, view.texts, strict=True)
+                for original, text in pairs
             ]
-            said = _prediction(view.teacher, label_names)
             if said:
                 texts[-1] += f"  <{_visible(said)}>"
-            for i, text in enumerate(texts):
-                start = f"{number:>2} " if i == 0 else "   "
-                lines.append(_wrap(start, text, width))
+            for start, text in zip([name, ""], texts, strict=False):
+                lines.append(_wrap(f"{start:>2} ", text, width))
         lines.append("")
     for name in found.missing_ids:
         lines.append(f"No example has the id {_visible(repr(name))}.")
@@ -88,14 +83,12 @@ def to_html(
         page.section(heading, page.table(rows))
         for heading, rows in _tables(found, label_names)
     ]
-    for record in found.examples:
-        heading, said = _heading(record, label_names)
-        original = (page.marked(text, text) for text in record.texts)
-        rows = [("original", page.Html("".join(original)), said)]
-        for number, view in enumerate(record.views, start=1):
-            texts = map(page.marked, record.texts, view.texts)
-            said = _prediction(view.teacher, label_names)
-            rows.append((f"view {number}", page.Html("".join(texts)), said))
+    for heading, examples in _examples(found, label_names):
+        rows = []
+        for name, pairs, said in examples:
+            texts = "".join(page.marked(*pair) for pair in pairs)
+            name = f"view {name}" if name else "original"
+            rows.append((name, page.Html(texts), said))
         sections.append(page.section(heading, page.table(rows)))
     for name in found.missing_ids:
         sections.append(page.section("", f"No example has the id {name!r}."))
@@ -159,11 +152,22 @@ def _of(mean):
     return _share(mean) + of
 
 
-def _heading(record, label_names):
-    """The line above an example, and what the teacher says of it."""
-    label = _name(record.label, label_names)
-    said = _prediction(record.teacher, label_names)
-    return f"Example {record.example_id}, label {label}", said
+def _examples(found, label_names):
+    """Pairs of a heading and rows: number, texts and prediction of a view.
+
+    Each text comes with that of the original.
+    """
+    for record in found.examples:
+        label = _name(record.label, label_names)
+        heading = f"Example {record.example_id}, label {label}"
+        if said := _prediction(record.teacher, label_names):
+            heading += f", teacher {said}"
+        rows = [("", list(zip(record.texts, record.texts, strict=True)), "")]
+        for number, view in enumerate(record.views, start=1):
+            pairs = list(zip(record.texts, view.texts, strict=True))
+            said = _prediction(view.teacher, label_names)
+            rows.append((f"{number}", pairs, said))
+        yield heading, rows
 
 
 def _name(label, label_names):
