@@ -61,6 +61,7 @@ def states(mmel):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.own_process
 # Keras's own way of reading a variable of TensorFlow, with NumPy 2.
 @pytest.mark.filterwarnings("ignore:__array__ implementation")
