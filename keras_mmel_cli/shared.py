@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
 
 
 def positive(text: str) -> int:
@@ -127,7 +126,7 @@ def check_exists(name: str, kind: str = "file") -> None:
 
 @contextlib.contextmanager
 def quiet():
-    """Keeps back what imports write to standard error, unless they fail.
+    """Drops what imports write to standard error.
 
     TensorFlow notes on its start how it was built and that there is no GPU,
     from C++ and whatever its log level. Who sets that level sees it all.
@@ -136,22 +135,16 @@ def quiet():
         yield
         return
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-    sys.stderr.flush()
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-            if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
-                sys.modules["tensorflow"].config.list_physical_devices()
-        except Exception:
-            file.seek(0)
-            os.write(kept, file.read())
-            raise
-        finally:
-            sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+        if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
+            sys.modules["tensorflow"].config.list_physical_devices()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def tell(out: str, written) -> None:

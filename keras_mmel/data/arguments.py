@@ -60,8 +60,13 @@ def check_elements(dataset) -> None:
     for path, part in zip(("x", "y", "sample_weight"), spec, strict=False):
         for leaf in tf.nest.flatten(part):
             _check_leaf(path, leaf)
-    if len(spec) == 3:
-        _check_sample_weight(spec[2])
+    if len(spec) == 3 and (
+        not isinstance(spec[2], tf.TensorSpec) or spec[2].shape.rank != 0
+    ):
+        raise ValueError(
+            "`sample_weight` must be one number per example, of shape (). "
+            f"Received: sample_weight with {spec[2]}"
+        )
 
 
 def _check_leaf(path, leaf):
@@ -82,14 +87,6 @@ def _check_leaf(path, leaf):
             "of batches, resize images of varying size, or state the shape "
             "with tf.ensure_shape. "
             f"Received: x with {leaf}"
-        )
-
-
-def _check_sample_weight(spec):
-    if not isinstance(spec, tf.TensorSpec) or spec.shape.rank != 0:
-        raise ValueError(
-            "`sample_weight` must be one number per example, of shape (). "
-            f"Received: sample_weight with {spec}"
         )
 
 

@@ -86,32 +86,22 @@ def counter_from(
     epoch_counter: EpochCounter | None, initial_epoch: int
 ) -> EpochCounter:
     """Returns the counter that is given, or a new one."""
-    if not initial_epoch:
-        return epoch_counter or EpochCounter()
-    if epoch_counter is not None:
-        raise ValueError(
-            "`initial_epoch` must be left out where `epoch_counter` is given: "
-            f"the counter has one. Received: initial_epoch={initial_epoch}"
+    if initial_epoch:
+        warnings.warn(
+            "`initial_epoch` is deprecated, and goes in the next release: give "
+            f"`epoch_counter=EpochCounter({initial_epoch})`.",
+            DeprecationWarning,
+            stacklevel=3,
         )
-    counter = EpochCounter(initial_epoch)
-    warnings.warn(
-        "`initial_epoch` is deprecated, and goes in the next release: give "
-        f"`epoch_counter=EpochCounter({initial_epoch})`.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return counter
+    return epoch_counter or EpochCounter(initial_epoch)
 
 
-def numbered_passes(counter: EpochCounter, make_pass: Callable):
-    """Returns a dataset whose passes are `make_pass(epoch)`, epoch by epoch.
+def numbered_passes(
+    counter: EpochCounter, make_pass: Callable
+) -> tf.data.Dataset:
+    """Makes a dataset of (epoch, element) whose passes are `make_pass(epoch)`.
 
-    Args:
-        counter: Says which epoch is next.
-        make_pass: From the epoch, an int64 scalar, to a dataset.
-
-    Returns:
-        A dataset of (epoch, element).
+    The epoch, an int64 scalar, is the next one of the counter.
     """
 
     @tf.autograph.experimental.do_not_convert
@@ -125,7 +115,9 @@ def numbered_passes(counter: EpochCounter, make_pass: Callable):
     return passes.flat_map(one_pass)
 
 
-def count_passes(counter: EpochCounter, batches, num_batches: int):
+def count_passes(
+    counter: EpochCounter, batches: tf.data.Dataset, num_batches: int
+) -> tf.data.Dataset:
     """Moves the counter on where a pass over the batches ends.
 
     Args:
@@ -135,15 +127,27 @@ def count_passes(counter: EpochCounter, batches, num_batches: int):
             infinite, as `tf.data.Dataset.cardinality` has it.
 
     Returns:
-        A dataset of the batches alone, of the size `num_batches`.
+        A dataset of the batches alone, of the size `num_batches`, the same in
+        every run.
     """
+    counted = _counted(counter, batches, num_batches)
+    if num_batches != tf.data.UNKNOWN_CARDINALITY:
+        size = tf.data.experimental.assert_cardinality(num_batches)
+        counted = counted.apply(size)
+    options = tf.data.Options()
+    # An example is known by its position, which must be the same everywhere.
+    options.deterministic = True
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.DATA
+    )
+    return counted.with_options(options)
+
+
+def _counted(counter, batches, num_batches):
     if num_batches >= 0:
         # Keras never reads past the last of a known number of batches, so
         # that is where the end has to be seen.
-        counted = _after(batches, num_batches - 1, counter._finish)
-        return counted.apply(
-            tf.data.experimental.assert_cardinality(num_batches)
-        )
+        return _after(batches, num_batches - 1, counter._finish)
     filled = _after(batches, 0, lambda epoch: counter._write(epoch, _FILLED))
 
     @tf.autograph.experimental.do_not_convert
@@ -159,12 +163,7 @@ def count_passes(counter: EpochCounter, batches, num_batches: int):
 
     # Nothing comes out of the second part: reaching it is the end.
     end = tf.data.Dataset.range(1).flat_map(at_the_end)
-    counted = filled.concatenate(end)
-    if num_batches == tf.data.INFINITE_CARDINALITY:
-        return counted.apply(
-            tf.data.experimental.assert_cardinality(num_batches)
-        )
-    return counted
+    return filled.concatenate(end)
 
 
 def _after(batches, position, act):

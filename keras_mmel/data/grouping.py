@@ -103,8 +103,14 @@ def group_views(
     batch_size = arguments.check_count("batch_size", batch_size, 1)
     first = 0 if augment_original else 1
     if fixed:
-        pool = _pool_of_fixed(pool, num_views - first)
-    elif pool is not None:
+        warnings.warn(
+            "`fixed` is deprecated, and goes in the next release: give "
+            f"`pool={num_views - first}`, as many views as a group takes.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        pool = num_views - first
+    if pool is not None:
         pool = arguments.check_count("pool", pool, num_views - first)
     arguments.check_elements(dataset)
     examples = int(dataset.cardinality())
@@ -155,31 +161,7 @@ def group_views(
     batches = batches.map(
         to_groups, num_parallel_calls=num_parallel_calls, deterministic=True
     )
-    groups = count_passes(
-        epoch_counter, batches.prefetch(prefetch), num_batches
-    )
-    options = tf.data.Options()
-    # An example is known by its position, which must be the same everywhere.
-    options.deterministic = True
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.DATA
-    )
-    return groups.with_options(options)
-
-
-def _pool_of_fixed(pool, drawn):
-    if pool is not None:
-        raise ValueError(
-            "`pool` must be left out where `fixed` is True, which has a pool "
-            f"of as many views as a group takes. Received: pool={pool}"
-        )
-    warnings.warn(
-        "`fixed` is deprecated, and goes in the next release: give "
-        f"`pool={drawn}`, as many views as a group takes.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return drawn
+    return count_passes(epoch_counter, batches.prefetch(prefetch), num_batches)
 
 
 def _buffer_size(examples, shuffle_buffer):

@@ -5,7 +5,6 @@ import inspect
 import itertools
 import random
 import re
-import threading
 from collections.abc import Callable
 
 import keras
@@ -21,11 +20,6 @@ _STATEFUL = re.compile(
     r"Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|Rng"
     r"|SampleDistortedBoundingBox|Stateful(?!PartitionedCall)|Assign"
 )
-
-# Another thread may draw while a function is traced; it will not every time.
-_ATTEMPTS = 3
-
-_tracing = threading.RLock()
 
 
 def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
@@ -104,23 +98,19 @@ def _trace(make_view, x, layer_or_function):
         lambda t: tf.TensorSpec(t.shape[1:], t.dtype), x
     )
     # Outside the graph of the dataset, so that layers build their weights.
-    with tf.init_scope(), _tracing:
-        for _ in range(_ATTEMPTS):
-            view = make_view(example)
-            before = _global_random_state()
-            graph = view.get_concrete_function(
-                example, tf.TensorSpec([2], tf.int32)
-            )
-            if _global_random_state() == before:
-                break
-        else:
-            raise ValueError(
-                "`layer_or_function` must not draw from Python's `random` or "
-                "`numpy.random`: they are asked once, when the graph is made, "
-                "and all views would share the answer. Take (image, seed) and "
-                "use tf.random.stateless_* functions. "
-                f"Received: {layer_or_function!r}"
-            )
+    with tf.init_scope():
+        view = make_view(example)
+        before = _global_random_state()
+        graph = view.get_concrete_function(
+            example, tf.TensorSpec([2], tf.int32)
+        )
+    if _global_random_state() != before:
+        raise ValueError(
+            "`layer_or_function` must not draw from Python's `random` or "
+            "`numpy.random`: they are asked once, when the graph is made, and "
+            "all views would share the answer. Take (image, seed) and use "
+            f"tf.random.stateless_* functions. Received: {layer_or_function!r}"
+        )
     stateful = _stateful_operations(graph.graph.as_graph_def())
     if stateful:
         raise ValueError(

@@ -54,25 +54,18 @@ def standardize(
 
     def apply(images):
         images = tf.convert_to_tensor(images)
-        rows, row_factor, row_offset = images, factor, offset
-        if factor.ndim or offset.ndim:
-            rows, width = _as_rows(images)
-            row_factor, row_offset = (
-                np.tile(np.broadcast_to(v, images.shape[-1:]), width)
+        rows, by, less = images, factor, offset
+        *outer, channels = images.shape
+        if outer and outer[-1] and (factor.ndim or offset.ndim):
+            # As rows of the image: broadcasting over the channels alone takes
+            # four times as long.
+            rows = tf.reshape(images, [-1, outer[-1] * channels])
+            by, less = (
+                np.tile(np.broadcast_to(v, channels), outer[-1])
                 for v in (factor, offset)
             )
-        result = tf.cast(rows, tf.float32) * row_factor - row_offset
-        result = tf.reshape(tf.cast(result, dtype), tf.shape(images))
+        result = tf.cast(tf.cast(rows, tf.float32) * by - less, dtype)
+        result = tf.reshape(result, tf.shape(images))
         return tf.ensure_shape(result, images.shape)
 
     return apply
-
-
-def _as_rows(images):
-    """Returns (rows, width * channels) and width, which is 1 if unknown.
-
-    Broadcasting over the channels alone would take four times as long.
-    """
-    width = images.shape[-2] if images.shape.rank > 1 else None
-    width = width or 1
-    return tf.reshape(images, [-1, width * images.shape[-1]]), width

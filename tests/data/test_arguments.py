@@ -36,7 +36,6 @@ def group(source=None, augment=None, num_views=3, batch_size=2, **options):
         ({"shuffle_buffer": 0}, ValueError, "`shuffle_buffer` must be at"),
         ({"pool": 1}, ValueError, "`pool` must be at least 2"),
         ({"pool": 2.0}, TypeError, "`pool` must be an integer"),
-        ({"pool": 2, "fixed": True}, ValueError, "`pool` must be left out"),
     ],
 )
 def test_counts(options, error, message):

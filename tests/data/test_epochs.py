@@ -121,9 +121,6 @@ def test_unknown_size(expected):
 
 def test_restart(expected):
     assert close(fit(groups(start=2), epochs=2), expected[2:4])
-    counter = data.EpochCounter(2)
-    with pytest.raises(ValueError, match="`initial_epoch` must be left out"):
-        groups(initial_epoch=2, epoch_counter=counter)
     with pytest.warns(DeprecationWarning, match=r"EpochCounter\(2\)"):
         dataset = groups(initial_epoch=2, epoch_counter=None)
     assert close(fingerprint(dataset), expected[2])

@@ -109,13 +109,7 @@ def make_batches(
 
     passes = numbered_passes(counter, one_pass)
     made = passes.map(make, num_parallel_calls=2, deterministic=True)
-    dataset = count_passes(counter, made.prefetch(4), batches)
-    options = tf.data.Options()
-    options.deterministic = True
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.DATA
-    )
-    return dataset.with_options(options)
+    return count_passes(counter, made.prefetch(4), batches)
 
 
 def padded_lengths(table: TokenTable) -> np.ndarray:

@@ -99,8 +99,7 @@ def read_augmented(
     table = load_table(directory, tokenizer, split=split, max_length=max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
-    counts = np.minimum(table.views, num_views)
-    ragged = bool((counts < num_views).any())
+    ragged = bool((table.views < num_views).any())
     choose = functools.partial(
         view_choice.choose_groups,
         view_choice.Pools.of(table),

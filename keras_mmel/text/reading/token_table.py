@@ -137,14 +137,9 @@ def make_table(
 ) -> TokenTable:
     """Gathers records into a table.
 
-    Args:
-        records: What `keras_mmel.text.files` reads, in order.
-        tokenizer: Encodes the texts; `None` takes the ids of the records.
-        max_length: Longest row, special tokens included. The longer sentence
-            of a pair is cut first.
-
-    Returns:
-        The table.
+    `tokenizer` encodes the texts; `None` takes the ids of the records. A row
+    has at most `max_length` tokens, the special ones included: the longer
+    sentence of a pair is cut first.
 
     Raises:
         ValueError: If there is no record, ids are wanted that are not there,
