@@ -1,7 +1,7 @@
-"""Write augmented samples of a data set, made by a masked LM.
+r"""Write augmented samples of a data set, made by a masked LM.
 
-example:
-  keras-mmel augment --masked_lm bert_tiny_mlm --data reviews.csv \\
+Example:
+  keras-mmel augment --masked_lm bert_tiny_mlm --data reviews.csv \
     --text text --label label --out augmented/reviews
 """
 
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="split to read and to write (default: train)",
     )
     add("--data_dir", help="where TFDS keeps its data sets")
-    number = {"type": shared.positive, "metavar": "N"}
+    number: dict = {"type": shared.positive, "metavar": "N"}
     add("--limit", help="only the first N examples", **number)
     # Arguments of `MaskedLMAugmenter`.
     setting = functools.partial(parser.add_argument, action=shared.Setting)
@@ -149,7 +149,7 @@ def run(options: argparse.Namespace) -> None:
         num_shards=options.num_shards,
         shard=options.shard,
         # The split that a slice such as `train[:10%]` is of.
-        split=re.match(r"\w*", options.split)[0] or options.split,
+        split=re.split(r"\W", options.split)[0] or options.split,
         progress=True,
     )
     shared.tell(options.out, written)

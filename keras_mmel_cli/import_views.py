@@ -1,7 +1,7 @@
-"""Check augmented text of other tools and write it in our format.
+r"""Check augmented text of other tools and write it in our format.
 
-example:
-  keras-mmel import views.csv --text text --label label --id id \\
+Example:
+  keras-mmel import views.csv --text text --label label --id id \
     --out imported/reviews
 """
 

@@ -1,6 +1,6 @@
 """Show augmented files: examples, lengths, distinctness, teacher.
 
-example:
+Example:
   keras-mmel inspect augmented/reviews --html reviews.html
 """
 

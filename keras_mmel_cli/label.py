@@ -1,7 +1,7 @@
-"""Add a teacher's predictions to augmented files.
+r"""Add a teacher's predictions to augmented files.
 
-example:
-  keras-mmel label augmented/reviews --teacher teacher.keras \\
+Example:
+  keras-mmel label augmented/reviews --teacher teacher.keras \
     --out labelled/reviews
 """
 
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a fine-tuned text classifier, saved by model.save",
     )
     # Arguments of `label_augmented`.
-    number = {"type": shared.positive, "metavar": "N"}
+    number: dict = {"type": shared.positive, "metavar": "N"}
     add(
         "--batch_size",
         action=shared.Setting,

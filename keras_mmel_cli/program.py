@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         options = make_parser().parse_args(argv)
     except SystemExit as ended:
-        return ended.code or 0
+        return int(ended.code or 0)
     command = COMMANDS[options.command]
     try:
         command.check(options)
@@ -87,7 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     for name, module in COMMANDS.items():
         command = commands.add_parser(
             name,
-            help=module.__doc__.splitlines()[0],
+            help=str(module.__doc__).splitlines()[0],
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

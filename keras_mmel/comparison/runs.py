@@ -224,7 +224,6 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         Endless batches of b * k plain examples, one view of each group of k
         passes over the groups. Padding views are not chosen.
     """
-
     x = groups.element_spec[0]
     size, views = keras.tree.flatten(x["views"])[0].shape[:2]
     if size is None or views is None:

@@ -39,9 +39,9 @@ def standardize(
     to_floats(np.array([0, 255], "uint8"))  # [-2., 2.]
     ```
     """
-    mean = np.asarray(mean, "float64")
-    std = np.asarray(std, "float64")
-    if not np.all(np.isfinite(mean)):
+    means = np.asarray(mean, "float64")
+    deviations = np.asarray(std, "float64")
+    if not np.all(np.isfinite(means)):
         raise ValueError(f"`mean` must be finite. Received: mean={mean}")
     for name, value in (("std", std), ("scale", scale)):
         if not np.all(np.isfinite(value)) or not np.all(np.asarray(value) > 0):
@@ -49,8 +49,8 @@ def standardize(
                 f"`{name}` must be positive and finite. "
                 f"Received: {name}={value}"
             )
-    factor = (1.0 / (scale * std)).astype("float32")
-    offset = (mean / std).astype("float32")
+    factor = (1.0 / (scale * deviations)).astype("float32")
+    offset = (means / deviations).astype("float32")
 
     def apply(images):
         images = tf.convert_to_tensor(images)

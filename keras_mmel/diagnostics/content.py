@@ -32,8 +32,8 @@ def classes_of(probe: Probe, given: Any = None) -> np.ndarray | None:
         return None
     if given is None:
         labels = (groups.split_labels(y).label for _, y in probe.batches)
-        found = [_whole_numbers(label) for label in labels]
-        return None if any(f is None for f in found) else np.concatenate(found)
+        parts = [_whole_numbers(label) for label in labels]
+        return None if any(p is None for p in parts) else np.concatenate(parts)
     found, size = np.asarray(given), len(probe.mask)
     if found.dtype.kind not in "iu" or found.ndim != 1 or len(found) < size:
         raise ValueError(

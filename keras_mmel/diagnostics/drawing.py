@@ -226,7 +226,8 @@ def draw_images(
         groups: Numbers of the groups.
     """
     weights, is_real = run.weights[record][groups], run.mask[groups]
-    images = np.where(is_real[..., None, None, None], run.images[groups], 255)
+    images = np.asarray(run.images)[groups]
+    images = np.where(is_real[..., None, None, None], images, 255)
     picture = pictures.grid(images, np.where(is_real, weights, np.nan))
     height, width = picture.shape[:2]
     rows, columns = weights.shape
@@ -269,7 +270,7 @@ def draw_texts(
     axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
     for cell, group in zip(axes, groups, strict=True):
         shown = np.flatnonzero(run.mask[group])
-        weights, texts = run.weights[record][group], run.texts[group]
+        weights, texts = run.weights[record][group], (run.texts or [])[group]
         places = range(len(shown))
         cell.barh(places, np.ones(len(shown)), color=_TRACK, height=0.5)
         values = np.nan_to_num(weights[shown])

@@ -191,7 +191,7 @@ class Run:
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
         }
-        arrays = {}
+        arrays: dict[str, Any] = {}
         for name in ("weights", "losses"):
             shape = (len(self.steps), *self.mask.shape)
             arrays[name] = np.reshape(fields.pop(name), shape).astype("float32")
@@ -223,7 +223,7 @@ class Run:
         try:
             # A file that is no archive would stay open inside `np.load`.
             with path.open("rb") as file, np.load(file) as found:
-                arrays = dict(found)
+                arrays: dict[str, Any] = dict(found)
             fields = json.loads(arrays.pop("fields").tobytes())
             fields["lambda_p"] = [_number(v) for v in fields["lambda_p"]]
             fields["objective"] = _numbers(fields["objective"])

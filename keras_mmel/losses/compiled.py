@@ -188,13 +188,13 @@ class _Place(NamedTuple):
     Attributes:
         key: In the model's output.
         words: Keys of a dict: its key and the name of its layer.
-        index: In a list: Keras takes the keys of a dict in their flat order.
+        number: In a list: Keras takes the keys of a dict in their flat order.
         siblings: How many there are, itself included.
     """
 
     key: Any
     words: tuple
-    index: int
+    number: int
     siblings: int
 
 
@@ -217,7 +217,7 @@ def _pick(part, place, path, what, shared=False):
             if word in part:
                 return part[word]
     elif _is_nest(part) and len(part) == place.siblings:
-        return part[place.index]
+        return part[place.number]
     raise _no_entry((*path, place.words[-1]), what, part)
 
 

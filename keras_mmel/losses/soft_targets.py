@@ -99,7 +99,7 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
         return SoftTwin(loss, "regression", False, -1)
     if loss.fn is _LOSSES.kl_divergence:
         return SoftTwin(loss, "categorical", False, -1)
-    settings = {"from_logits": False, "axis": -1, "ignore_class": None}
+    settings: dict = {"from_logits": False, "axis": -1, "ignore_class": None}
     settings |= loss._fn_kwargs
     if settings.pop("ignore_class") is not None or loss.fn not in _TWINS:
         return None

@@ -101,7 +101,7 @@ def test_examples_of_the_help_run(folder, capsys):
     assert "2 of 2 files, 2 of them from before." in out
     for command in ("augment", "import", "label", "inspect"):
         assert main([command, "--help"]) == 0
-        example = capsys.readouterr().out.split("example:\n")[1]
+        example = capsys.readouterr().out.split("Example:\n")[1]
         example = example.split("\n\n")[0].replace("\\\n", "").split()
         assert example[:2] == ["keras-mmel", command]
         run(example[1:])

@@ -154,7 +154,7 @@ class MaskedLMAugmenter:
             int(seed),
         )
         self._scorer = WordScorer(self._encoder, allowed)
-        self._weights_hash = None
+        self._weights_hash: str | None = None
 
     def augment(
         self,

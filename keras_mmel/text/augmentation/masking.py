@@ -67,7 +67,7 @@ class Masking:
             filled by themselves, without those where nothing can be masked.
         """
         is_pair = 1 in encoded.segment_ids
-        sides = [(0,)]
+        sides: list[tuple[int, ...]] = [(0,)]
         if is_pair:
             sides = [(0,), (1,)] if self.separate else [(0, 1)]
         found = [self._mask_sides(encoded, one, example_id) for one in sides]
@@ -204,8 +204,8 @@ def choose_positions(
     parts = [str(seed), example_id, str(segment)]
     message = "".join(f"{len(part)}:{part}" for part in parts)
     # A text may hold lone surrogates, which UTF-8 has no place for.
-    message = message.encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(message, digest_size=16).digest()
+    data = message.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(data, digest_size=16).digest()
     key = int.from_bytes(digest, "little")
     # The raw numbers of a bit generator never change between NumPy versions;
     # those of `Generator.choice` may.

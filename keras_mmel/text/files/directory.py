@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import tempfile
 
@@ -84,7 +85,7 @@ class Manifest:
         return text + "\n"
 
 
-def read_manifest(directory: str | pathlib.Path) -> Manifest:
+def read_manifest(directory: str | os.PathLike) -> Manifest:
     """Reads how a directory of augmented examples was made.
 
     Args:

@@ -1,5 +1,6 @@
 """Read the files of augmented examples as plain Python values."""
 
+import os
 import pathlib
 from collections.abc import Iterator
 
@@ -23,7 +24,7 @@ class AugmentedFiles:
         ValueError: If shards are missing.
     """
 
-    def __init__(self, directory: str | pathlib.Path):
+    def __init__(self, directory: str | os.PathLike):
         self._directory = pathlib.Path(directory)
         self.manifest = read_manifest(directory)
         self.num_texts = self.manifest.num_texts
@@ -60,7 +61,7 @@ class AugmentedFiles:
         return self.manifest.made
 
 
-def read_records(directory: str | pathlib.Path) -> Iterator[Record]:
+def read_records(directory: str | os.PathLike) -> Iterator[Record]:
     """Reads the examples of a directory with their views, in order.
 
     Args:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import os
 import pathlib
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ class Written:
 
 
 def write_augmented(
-    directory: str | pathlib.Path,
+    directory: str | os.PathLike,
     source: Source,
     augmenter=None,
     *,
@@ -140,7 +141,7 @@ def write_augmented(
 
 
 def write_records(
-    directory: str | pathlib.Path,
+    directory: str | os.PathLike,
     source: Source,
     function: Callable[[Iterator[Record], Tick], Iterator[Record]],
     *,
@@ -217,7 +218,7 @@ def write_records(
     return Written(len(todo), num_shards, missing)
 
 
-def as_text(texts: tuple[str, ...]) -> str | tuple[str, str]:
+def as_text(texts: tuple[str, ...]) -> str | tuple[str, ...]:
     """Gives the texts of a record as tokenizers take them."""
     return texts[0] if len(texts) == 1 else texts
 

@@ -124,7 +124,7 @@ def inspect_records(
     """
     found = Findings()
     draw = random.Random(seed)
-    wanted = {str(name): None for name in example_ids}
+    wanted: dict[str, Record | None] = dict.fromkeys(map(str, example_ids))
     drawn = []
     for number, record in enumerate(records):
         _count_texts(found, record)

@@ -10,6 +10,7 @@ from keras_mmel.data import arguments
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import counter_from
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.files.records import Source
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.batches import Batching
 from keras_mmel.text.reading.batches import make_batches
@@ -120,7 +121,7 @@ def read_augmented(
 
 
 def read_plain(
-    data: str | os.PathLike | TokenTable | object,
+    data: str | os.PathLike | TokenTable | Source,
     *,
     tokenizer: Tokenizer | None = None,
     split: str = "train",

@@ -154,7 +154,7 @@ def make_table(
     counts, labels, teachers, example_ids = [], [], [], []
     records = iter(records)
     while chunk := list(itertools.islice(records, _CHUNK)):
-        rows = [row for record in chunk for row in (record, *record.views)]
+        rows: list = [row for one in chunk for row in (one, *one.views)]
         if tokenizer is None:
             ids = [_cut(_stored(row), max_length) for row in rows]
         else:

@@ -80,9 +80,8 @@ def export_text_classifier(
         )
     if isinstance(model, MMELModel):
         model = model.model
-    if getattr(model, "tokenizer", None) is None or not isinstance(
-        model, BertTextClassifier
-    ):
+    tokenizer = getattr(model, "tokenizer", None)
+    if tokenizer is None or not isinstance(model, BertTextClassifier):
         raise TypeError(
             "`model` must be a text classifier with its tokenizer, as "
             "`load_text_classifier` makes it: only of these it is known that "
@@ -100,7 +99,7 @@ def export_text_classifier(
             f"max_length={max_length}"
         )
     inputs = ["text_a", "text_b"] if pairs else ["text"]
-    tokenize = GraphTokenizer(model.tokenizer, max_length)
+    tokenize = GraphTokenizer(tokenizer, max_length)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -246,7 +246,7 @@ def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
         if not text.startswith(high)
     }
     entries = np.zeros(sys.maxunicode + 1, np.int16)
-    numbers = {(_ITSELF,): 0}
+    numbers: dict[tuple[int, ...], int] = {(_ITSELF,): 0}
     for code, text in zip(codes, texts, strict=True):
         found = tuple(ord(char) + classes.get(char, 0) for char in text)
         if code not in classes:

@@ -9,7 +9,6 @@ from keras_mmel.text.sources.plain import as_columns
 from keras_mmel.text.sources.plain import as_source
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
-from keras_mmel.text.sources.tables import Texts
 
 
 def from_long(
@@ -79,7 +78,7 @@ def group_rows(
     label: str | None,
     key_of: Callable[[Row], object],
     original: tuple[str, ...] | None = None,
-) -> list[tuple[object, Row, Texts, list[Texts]]]:
+) -> list[tuple]:
     """Gathers the rows that belong to one example.
 
     Args:

@@ -76,7 +76,7 @@ def describe_labels(source: Source) -> str:
     """
     if source.label_kind is None:
         return "no labels"
-    labels = [record.label for record in source.read(0, len(source))]
+    labels: list = [record.label for record in source.read(0, len(source))]
     if source.label_kind == "value":
         return f"values from {min(labels):g} to {max(labels):g}"
     counts = collections.Counter(labels)

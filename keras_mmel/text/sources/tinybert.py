@@ -153,8 +153,8 @@ def _number_groups(table: Table, originals: Table) -> list[int]:
     starts, at = set(), len(table.rows)
     for original in reversed(originals.rows):
         places = (i for i in reversed(range(at)) if table.rows[i] == original)
-        at = next(places, None)
-        if at is None:
+        at = next(places, -1)
+        if at < 0:
             original.fail(f"not in {table.path}, or not in its place")
         starts.add(at)
     if at:
