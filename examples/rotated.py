@@ -11,7 +11,7 @@ import math
 
 import tensorflow as tf
 
-from keras_mmel.data.seeds import draw
+from keras_mmel.data.seeds import fold
 
 
 def transform(images, degrees, down, right):
@@ -59,10 +59,10 @@ def rotated_views(degrees=60.0, power=4.0, shift=1, flip=False):
 
     def augment(images, seeds):
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
-        flat = tf.reshape(seeds, (-1, 2))
+        keys = tf.bitcast(tf.reshape(seeds, (-1, 2)), tf.uint64)
 
         def uniform(stream):
-            return tf.cast(draw(flat, 2**24, stream), tf.float32) / 2**24
+            return tf.cast(fold(keys, stream) % 2**24, tf.float32) / 2**24
 
         signed = 2 * uniform(0) - 1
         angles = tf.sign(signed) * tf.abs(signed) ** power * degrees
