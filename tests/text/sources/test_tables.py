@@ -63,34 +63,70 @@ def test_json_lines_are_read_as_they_were_written(tmp_path_factory, rows):
     assert [row.line for row in table.rows] == list(range(1, 2 * len(rows), 2))
 
 
+def write_jsonl(path, rows):
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return path
+
+
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_examples_of_a_file(tmp_path, kind):
-    rows = [(f"k{i}", ODD[i % 6], str(i), i % 2) for i in range(20)]
-    header = ("key", "one", "two", "label")
-    path, read = tmp_path / f"x.{kind}", getattr(sources, f"from_{kind}")
+    """Ids, pairs, labels and lists of views."""
+    header = ("key", "one", "two", "label", "views")
+    rows = [
+        (
+            f"k{i}",
+            ODD[i % 6],
+            str(i),
+            i % 2,
+            [[f"{i}{j}", "x"] for j in range(i)],
+        )
+        for i in range(7)
+    ]
     if kind == "csv":
-        write_csv(path, [header, *rows])
+        cells = [(*row, json.dumps(views)) for *row, views in rows]
+        path = write_csv(tmp_path / "x.csv", [header, *cells])
     else:
         lines = (dict(zip(header, row, strict=True)) for row in rows)
-        path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    source = read(path, ["one", "two"], "label", "key")
-    expected = [Record(key, (a, b), label) for key, a, b, label in rows]
-    assert (len(source), source.num_texts) == (20, 2)
+        path = write_jsonl(tmp_path / "x.jsonl", lines)
+    read = getattr(sources, f"from_{kind}")
+    source = read(path, ["one", "two"], "label", "key", views="views")
+    expected = [
+        Record(key, (a, b), label, (), tuple(View(tuple(v)) for v in views))
+        for key, a, b, label, views in rows
+    ]
+    assert (len(source), source.num_texts) == (7, 2)
     assert list(source.read(3, 99)) == expected[3:]
     assert source.records == expected
 
 
-def test_rows_are_numbered_where_there_are_no_ids(tmp_path):
-    path = write_csv(tmp_path / "x.tsv", [["t"], ["a"], ["b"]], delimiter="\t")
-    expected = [Record("0", ("a",)), Record("1", ("b",))]
-    assert sources.from_csv(path, "t").records == expected
+@pytest.mark.parametrize(
+    ("text", "cells", "expected"),
+    [
+        ("t", {"v": "b", "w": ""}, [("b",)]),
+        ("t", {"v": "b", "w": "c"}, [("b",), ("c",)]),
+        ("t", {"v": ["b", "b", "a"], "w": "[]"}, [("b",)]),
+        ("t", {"v": None, "w": ["c", "d"]}, [("c",), ("d",)]),
+        (["t", "u"], {"v": ["b", "c"], "w": None}, [("b", "c")]),
+        (["t", "u"], {"v": [["a", "a"], ["d", "a"]], "w": ""}, [("d", "a")]),
+    ],
+)
+def test_views_stand_in_columns(tmp_path, text, cells, expected):
+    row = {"t": "a", "u": "a"} | cells
+    path = write_jsonl(tmp_path / "x.jsonl", [row])
+    source = sources.from_jsonl(path, text, views=["v", "w"])
+    (record,) = source.records
+    assert [view.texts for view in record.views] == expected
+    left_out = [note for note in source.notes if "are left out, equal" in note]
+    assert bool(left_out) == ("a" in str(cells))
 
 
 def test_quotes_may_be_text(tmp_path):
+    """And rows are numbered where there are no ids."""
     path = tmp_path / "x.tsv"
     path.write_text('t\tlabel\n"so\t1\nsaid"\t0\n')
     source = sources.from_csv(path, "t", "label", quoting="none")
-    assert [one.texts[0] for one in source.records] == ['"so', 'said"']
+    expected = [Record("0", ('"so',), 1), Record("1", ('said"',), 0)]
+    assert source.records == expected
 
 
 def test_long_cells_are_read(tmp_path):
@@ -111,108 +147,56 @@ def test_description_changes_with_the_file_alone(tmp_path):
     assert sources.from_csv(two, "t").describe() != before
 
 
-# Views beside their original
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_list_of_views_in_a_column(tmp_path, kind):
-    rows = [("a film", 1, ["one film", "a movie"]), ("bad, bad", 0, [])]
-    path = tmp_path / f"w.{kind}"
-    if kind == "csv":
-        cells = [(text, y, json.dumps(views)) for text, y, views in rows]
-        write_csv(path, [("t", "y", "v"), *cells])
-    else:
-        lines = (dict(zip("tyv", row, strict=True)) for row in rows)
-        path.write_text("\n".join(map(json.dumps, lines)))
-    source = getattr(sources, f"from_{kind}")(path, "t", "y", views="v")
-    assert source.records == [
-        Record(str(i), (text,), y, views=tuple(View((view,)) for view in views))
-        for i, (text, y, views) in enumerate(rows)
-    ]
-
-
-def views_of(source):
-    return [[view.texts for view in one.views] for one in source.records]
-
-
-def test_a_column_for_each_view(tmp_path):
-    rows = [("t", "aug1", "aug2"), ("a", "b", ""), ("c", "", ""), "efg"]
-    path = write_csv(tmp_path / "w.csv", rows)
-    source = sources.from_csv(path, "t", views=["aug1", "aug2"])
-    assert views_of(source) == [[("b",)], [], [("f",), ("g",)]]
-
-
-def test_views_of_pairs(tmp_path):
-    cells = [[["a1", "b1"], ["a2", "b"]], ["e1", "f1"], [["a", "b"]] * 2, None]
-    path = tmp_path / "w.jsonl"
-    rows = [json.dumps({"p": "a", "q": "b", "v": cell}) for cell in cells]
-    path.write_text("\n".join(rows))
-    source = sources.from_jsonl(path, ["p", "q"], views="v")
-    first = [("a1", "b1"), ("a2", "b")]
-    assert views_of(source) == [first, [("e1", "f1")], [], []]
-    assert source.notes[0].startswith("2 views are left out, equal to their or")
-
-
 # Labels
 
 
+def read_labels(tmp_path, cells, **options):
+    rows = [["t", "y"], *(["x", cell] for cell in cells)]
+    path = write_csv(tmp_path / "x.csv", rows)
+    return sources.from_csv(path, "t", "y", **options)
+
+
 @pytest.mark.parametrize(
-    ("cells", "kind", "names", "labels"),
+    ("cells", "kind", "names", "labels", "said"),
     [
-        (["1", "0", "2"], "class", None, [1, 0, 2]),
-        (["1.0", " 0.0", "1"], "class", None, [1, 0, 1]),
-        (["1", "0.5", "2"], "value", None, [1.0, 0.5, 2.0]),
-        (["-1.0", "1.0", "2"], "value", None, [-1.0, 1.0, 2.0]),
-        ([f"{i}.0" for i in range(21)], "value", None, list(range(21))),
-        (["pos ", "neg", " pos"], "class", ["neg", "pos"], [1, 0, 1]),
-        (["", " ", ""], None, None, [None] * 3),
+        ("102", "class", None, [1, 0, 2], "3 classes: 0 1, 1 1, 2 1"),
+        (["1.0", " 0.0", "1"], "class", None, [1, 0, 1], "2 classes: 0 1, 1 2"),
+        (["1", "0.5", "3"], "value", None, [1.0, 0.5, 3.0], "from 0.5 to 3"),
+        (["-1.0", "2"], "value", None, [-1.0, 2.0], "values from -1 to 2"),
+        (
+            [f"{i}.0" for i in range(21)],
+            "value",
+            None,
+            list(range(21)),
+            "to 20",
+        ),
+        (["pos ", "neg", " pos"], "class", ("neg", "pos"), [1, 0, 1], "pos 2"),
+        ("lkjihgfedcba", "class", tuple("abcdefghijkl"), None, "j 1, ..."),
+        (["", " ", ""], None, None, [None] * 3, "no labels"),
     ],
 )
-def test_kinds_of_labels(tmp_path, cells, kind, names, labels):
-    rows = [["t", "y"], *([f"text {i}", y] for i, y in enumerate(cells))]
-    path = write_csv(tmp_path / "x.csv", rows)
-    source = sources.from_csv(path, "t", "y")
-    assert source.label_kind == kind
-    assert source.label_names == (names and tuple(names))
+def test_kinds_of_labels(tmp_path, cells, kind, names, labels, said):
+    source = read_labels(tmp_path, cells)
+    assert (source.label_kind, source.label_names) == (kind, names)
     found = [example.label for example in source.records]
-    assert found == labels
+    assert labels is None or found == labels
     types = {"class": int, "value": float, None: type(None)}
     assert {type(label) for label in found} == {types[kind]}
+    assert said in sources.describe_labels(source)
 
 
 @pytest.mark.parametrize(
-    ("words", "names", "labels"),
+    ("cells", "names", "labels"),
     [
-        (["no", "yes"], ["yes", "no"], [1, 0]),
-        (["1", "0.0"], ["yes", "no"], [1, 0]),
-        (["2", "1"], ["1", "2"], [1, 0]),
+        (["no", "yes"], ("yes", "no"), [1, 0]),
+        (["1", "0.0"], ("yes", "no"), [1, 0]),
+        (["2", "1"], ("1", "2"), [1, 0]),
     ],
 )
-def test_label_names_may_be_given(tmp_path, words, names, labels):
-    rows = [["t", "y"], *([word, word] for word in words)]
-    path = write_csv(tmp_path / "x.csv", rows)
-    source = sources.from_csv(path, "t", "y", label_names=names)
-    assert source.label_names == tuple(names)
+def test_label_names_may_be_given(tmp_path, cells, names, labels):
+    source = read_labels(tmp_path, cells, label_names=names)
+    assert source.label_names == names
     assert [example.label for example in source.records] == labels
-
-
-@pytest.mark.parametrize(
-    ("labels", "names", "said"),
-    [
-        ([1, 0, 1], "ab", "2 classes: a 1, b 2"),
-        ([2, 0], None, "3 classes: 0 1, 1 0, 2 1"),
-        ([0.5, 5.0], None, "values from 0.5 to 5"),
-        ([None], None, "no labels"),
-        ([0], [f"c{i}" for i in range(12)], "12 classes: c0 1, c1 0, "),
-    ],
-)
-def test_labels_are_described(tmp_path, labels, names, said):
-    rows = [{"t": "x", "y": label} for label in labels]
-    path = tmp_path / "x.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    source = sources.from_jsonl(path, "t", "y")
-    source.label_names = names
-    assert sources.describe_labels(source).startswith(said)
 
 
 # What is wrong is named, with the line

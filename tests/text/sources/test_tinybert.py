@@ -6,41 +6,31 @@ import pytest
 
 from keras_mmel.text import sources
 
-# The text columns of the script, and whether it keeps a header.
-COLUMNS = {
-    "mrpc": ([3, 4], True, 5),
-    "mnli": ([8, 9], True, 12),
-    "cola": ([3], False, 4),
-    "sst2": ([0], True, 2),
-    "stsb": ([7, 8], True, 10),
-    "qqp": ([3, 4], True, 6),
-    "qnli": ([1, 2], True, 4),
-    "rte": ([1, 2], True, 4),
-}
-LABELS = {
-    "mrpc": (0, ["0", "1"]),
-    "mnli": (11, ["neutral", "contradiction"]),
-    "cola": (1, ["1", "0"]),
-    "sst2": (1, ["1", "0"]),
-    "stsb": (9, ["2.500", "5.000"]),
-    "qqp": (5, ["1", "0"]),
-    "qnli": (3, ["not_entailment", "entailment"]),
-    "rte": (3, ["entailment", "not_entailment"]),
+# The text columns of the script, columns in all, place and words of the label.
+# CoLA alone has no header.
+LAYOUTS = {
+    "mrpc": ([3, 4], 5, 0, ["0", "1"]),
+    "mnli": ([8, 9], 12, 11, ["neutral", "contradiction"]),
+    "cola": ([3], 4, 1, ["1", "0"]),
+    "sst2": ([0], 2, 1, ["1", "0"]),
+    "stsb": ([7, 8], 10, 9, ["2.500", "5.000"]),
+    "qqp": ([3, 4], 6, 5, ["1", "0"]),
+    "qnli": ([1, 2], 4, 3, ["not_entailment", "entailment"]),
+    "rte": ([1, 2], 4, 3, ["entailment", "not_entailment"]),
 }
 TEXTS = ['He said "no"\' twice.', "A caf\u00e9, at 5% off."]
 
 
 def train_rows(task, size=4):
     """Rows of a train.tsv with distinct cells."""
-    texts, has_header, width = COLUMNS[task]
-    place, labels = LABELS[task]
+    texts, width, place, labels = LAYOUTS[task]
     header = [f"column{i}" for i in range(width)]
     rows = [[f"{i}c{j}" for j in range(width)] for i in range(size)]
     for i, row in enumerate(rows):
         row[place] = labels[i % 2]
         for j, column in enumerate(texts):
             row[column] = f"{TEXTS[(i + j) % 2]} {i} {j}"
-    return [header] * has_header + rows
+    return [header] * (task != "cola") + rows
 
 
 def write_plain(path, rows):
@@ -56,17 +46,16 @@ def candidates(text):
 
 def augment_as_tinybert(folder, task, fixed=False):
     """`read_augment_write` of TinyBERT; `fixed` restores the line."""
-    texts, has_header, _ = COLUMNS[task]
     with open(folder / "train.tsv", encoding="utf-8") as file:
         rows = list(csv.reader(file, delimiter="\t", quotechar=None))
     path = folder / "train_aug.tsv"
     with open(path, "w", newline="\n", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter="\t")
         for i, line in enumerate(rows):
-            if i == 0 and has_header:
+            if i == 0 and task != "cola":
                 writer.writerow(line)
                 continue
-            for column in texts:
+            for column in LAYOUTS[task][0]:
                 before = line[column]
                 for text in candidates(line[column]):
                     line[column] = text
@@ -80,16 +69,15 @@ def views_of(source):
     return [[view.texts for view in one.views] for one in source.records]
 
 
-@pytest.mark.parametrize("task", COLUMNS)
+@pytest.mark.parametrize("task", LAYOUTS)
 def test_every_layout_is_read(task, tmp_path):
     rows = train_rows(task)
     write_plain(tmp_path / "train.tsv", rows)
     path = augment_as_tinybert(tmp_path, task)
-    texts, has_header, _ = COLUMNS[task]
+    texts, _, place, _ = LAYOUTS[task]
     source = sources.from_tinybert(path, task)
     assert len(source) == 4
-    place, _ = LABELS[task]
-    for row, record in zip(rows[has_header:], source.records, strict=True):
+    for row, record in zip(rows[-4:], source.records, strict=True):
         original = tuple(row[column] for column in texts)
         assert record.texts == original
         assert [view.texts for view in record.views] == [
@@ -136,31 +124,26 @@ def test_a_sentence_without_samples(tmp_path):
     ]
 
 
-def test_equal_neighbours_stay_two_examples(tmp_path):
-    rows = [["sentence", "label"], ["same", "1"], ["same", "1"], ["x", "1"]]
-    write_plain(tmp_path / "train.tsv", rows)
-    path = augment_as_tinybert(tmp_path, "sst2")
-    records = sources.from_tinybert(path, "sst2").records
-    assert [(r.example_id, r.texts, len(r.views)) for r in records] == [
-        ("0", ("same",), 3),
-        ("1", ("same",), 3),
-        ("2", ("x",), 3),
-    ]
+def write_sst2(path, texts):
+    write_plain(path, [["sentence", "label"], *([t, "1"] for t in texts)])
 
 
-def write_sst2(path, texts, label="1"):
-    write_plain(path, [["sentence", "label"], *([t, label] for t in texts)])
-
-
-def test_a_view_that_equals_the_next_original(tmp_path):
-    write_sst2(tmp_path / "train.tsv", ["p", "p z", "r"])
+@pytest.mark.parametrize(
+    ("originals", "views"),
+    [
+        (["same", "same", "x"], [["a", "b"], ["a", "b"], ["c"]]),
+        # A view that equals the next original.
+        (["p", "p z", "r"], [["p x", "p z", "p y"], ["p z x"], ["r x"]]),
+    ],
+)
+def test_examples_without_ids(tmp_path, originals, views):
+    write_sst2(tmp_path / "train.tsv", originals)
     path = tmp_path / "train_aug.tsv"
-    write_sst2(path, ["p", "p x", "p z", "p y", "p z", "p z x", "r", "r x"])
-    assert views_of(sources.from_tinybert(path, "sst2")) == [
-        [("p x",), ("p z",), ("p y",)],
-        [("p z x",)],
-        [("r x",)],
-    ]
+    rows = zip(originals, views, strict=True)
+    write_sst2(path, [text for own, more in rows for text in (own, *more)])
+    source = sources.from_tinybert(path, "sst2")
+    assert [one.texts for one in source.records] == [(t,) for t in originals]
+    assert views_of(source) == [[(t,) for t in more] for more in views]
 
 
 @pytest.mark.parametrize(
@@ -200,13 +183,10 @@ def test_tasks_without_ids_need_their_originals(tmp_path):
     with pytest.raises(FileNotFoundError, match="sst2 has no ids") as raised:
         sources.from_tinybert(tmp_path / "train_aug.tsv", "sst2")
     assert raised.value.filename.endswith("train.tsv")
-    write_sst2(tmp_path / "other.tsv", "p")
-    source = sources.from_tinybert(
-        tmp_path / "train_aug.tsv", "sst2", originals=tmp_path / "other.tsv"
-    )
+    other = tmp_path / "other.tsv"
+    write_sst2(other, "p")
+    path = tmp_path / "train_aug.tsv"
+    source = sources.from_tinybert(path, "sst2", originals=other)
     assert views_of(source) == [[("x",)]]
-
-
-def test_unknown_task_is_refused(tmp_path):
     with pytest.raises(ValueError, match="`task` must be one of cola"):
         sources.from_tinybert(tmp_path / "x", "wnli")
