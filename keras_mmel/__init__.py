@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 from keras_mmel import callbacks
 from keras_mmel import objectives
+
+# Loads neither keras-hub nor TensorFlow, and makes saved text models loadable.
+from keras_mmel import text
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.scores import evaluate_views
 from keras_mmel.version import __version__
@@ -14,7 +17,7 @@ if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
 
 # Loaded on first use: `data` needs TensorFlow, and the core must import on a
 # JAX or torch backend where TensorFlow is not installed.
-_LAZY_MODULES = ("data", "diagnostics", "models", "text")
+_LAZY_MODULES = ("data", "diagnostics", "models")
 
 __all__ = [
     "MMELModel",
@@ -23,6 +26,7 @@ __all__ = [
     "compare",
     "evaluate_views",
     "objectives",
+    "text",
     *_LAZY_MODULES,
 ]
 

@@ -3,16 +3,17 @@
 import importlib
 from typing import TYPE_CHECKING
 
-# Makes saved text models loadable; cheap, without keras-hub.
-from keras_mmel.text.bert import registration  # noqa: F401
+# Stand-ins that make saved text models loadable.
+from keras_mmel.text import bert  # noqa: F401
 
 if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
+    from keras_mmel.text import files
     from keras_mmel.text.augmentation.augmented import Augmented
     from keras_mmel.text.augmentation.augmenter import MaskedLMAugmenter
     from keras_mmel.text.bert.classifier import BertTextClassifier
-    from keras_mmel.text.bert.classifier import load_text_classifier
+    from keras_mmel.text.bert.loading import load_masked_lm
+    from keras_mmel.text.bert.loading import load_text_classifier
     from keras_mmel.text.bert.masked_lm import BertMaskedLM
-    from keras_mmel.text.bert.masked_lm import load_masked_lm
     from keras_mmel.text.bert.tokenizer import Tokenizer
     from keras_mmel.text.files import write_augmented
     from keras_mmel.text.reading.readers import read_augmented
@@ -33,9 +34,9 @@ _PARTS = {
     "Tokenizer": "bert.tokenizer",
     "export_text_classifier": "serving.export",
     "label_augmented": "reading.teacher",
-    "load_masked_lm": "bert.masked_lm",
+    "load_masked_lm": "bert.loading",
     "load_table": "reading.token_table",
-    "load_text_classifier": "bert.classifier",
+    "load_text_classifier": "bert.loading",
     "read_augmented": "reading.readers",
     "read_plain": "reading.readers",
     "write_augmented": "files",
@@ -49,6 +50,7 @@ __all__ = [
     "TokenTable",
     "Tokenizer",
     "export_text_classifier",
+    "files",
     "label_augmented",
     "load_masked_lm",
     "load_table",
@@ -63,4 +65,6 @@ def __getattr__(name):
     if name in _PARTS:
         module = importlib.import_module(f"keras_mmel.text.{_PARTS[name]}")
         return getattr(module, name)
+    if name == "files":
+        return importlib.import_module("keras_mmel.text.files")
     raise AttributeError(f"module 'keras_mmel.text' has no attribute {name!r}")

@@ -1,22 +1,12 @@
 """The BERT encoder with what a checkpoint's config says about it."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_mmel import extras
 
 keras_hub = extras.need("keras_hub", "text")
-
-_ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-    "tanh": "tanh",
-}
 
 
 @keras.saving.register_keras_serializable("keras_mmel")
@@ -25,26 +15,38 @@ def gelu_tanh(x):
     return keras.activations.gelu(x, approximate=True)
 
 
-def activation(hidden_act: str):
-    """Find the Keras activation for a Hugging Face name.
+_ACTIVATIONS = {
+    "gelu": keras.activations.gelu,
+    "gelu_python": keras.activations.gelu,
+    "gelu_new": gelu_tanh,
+    "gelu_fast": gelu_tanh,
+    "gelu_pytorch_tanh": gelu_tanh,
+    "relu": keras.activations.relu,
+    "silu": keras.activations.silu,
+    "swish": keras.activations.silu,
+    "tanh": keras.activations.tanh,
+}
+
+
+def activation(hidden_act: str) -> Callable:
+    """Finds the Keras activation for a Hugging Face name.
 
     Args:
-        hidden_act: name as in a config: `"gelu"` is the exact one (by erf),
+        hidden_act: Name as in a config: `"gelu"` is the exact one (by erf),
             `"gelu_new"` and `"gelu_pytorch_tanh"` the approximation by tanh.
 
     Returns:
         A function of a tensor.
 
     Raises:
-        ValueError: if the name is not known.
+        ValueError: If the name is not known.
     """
     if hidden_act not in _ACTIVATIONS:
         raise ValueError(
             f"`hidden_act` must be one of {sorted(_ACTIVATIONS)}. Received: "
             f"hidden_act={hidden_act!r}"
         )
-    name = _ACTIVATIONS[hidden_act]
-    return gelu_tanh if name == "gelu_tanh" else keras.activations.get(name)
+    return _ACTIVATIONS[hidden_act]
 
 
 @keras.saving.register_keras_serializable("keras_mmel")
@@ -52,14 +54,12 @@ class EncoderBlock(keras_hub.layers.TransformerEncoder):
     """`keras_hub.layers.TransformerEncoder` with a dropout for attention.
 
     Args:
-        attention_dropout: rate on the attention probabilities, `dropout` by
-            default; `dropout` is the rate on the outputs of the two parts.
-        **kwargs: those of `keras_hub.layers.TransformerEncoder`.
+        attention_dropout: Rate on the attention probabilities.
+        dropout: Rate on the outputs of the two parts.
+        **kwargs: Those of `keras_hub.layers.TransformerEncoder`.
     """
 
-    def __init__(self, *, attention_dropout=None, dropout=0.0, **kwargs):
-        if attention_dropout is None:
-            attention_dropout = dropout
+    def __init__(self, *, attention_dropout, dropout, **kwargs):
         # The base class gives one rate to its three dropouts, and a dropout
         # that was made with rate 0 has no random state.
         super().__init__(dropout=max(dropout, attention_dropout), **kwargs)
@@ -68,18 +68,16 @@ class EncoderBlock(keras_hub.layers.TransformerEncoder):
 
     def build(self, inputs_shape):
         super().build(inputs_shape)
-        attention = list(self._self_attention_layer._flatten_layers())
+        attention = set(self._self_attention_layer._flatten_layers())
         for layer in self._flatten_layers():
             if isinstance(layer, keras.layers.Dropout):
+                inside = layer in attention
                 layer.rate = (
-                    self.attention_dropout
-                    if any(layer is inner for inner in attention)
-                    else self.hidden_dropout
+                    self.attention_dropout if inside else self.hidden_dropout
                 )
 
     def get_config(self):
-        config = super().get_config()
-        return config | {
+        return super().get_config() | {
             "attention_dropout": self.attention_dropout,
             "dropout": self.hidden_dropout,
         }
@@ -96,36 +94,25 @@ class BertBackbone(keras_hub.models.BertBackbone):
     Everything else, names of layers and variables included, is the same.
 
     Args:
-        vocabulary_size: rows of the token embedding.
-        num_layers: number of encoder blocks.
-        num_heads: attention heads of a block.
-        hidden_dim: width.
-        intermediate_dim: width of the feed-forward part.
-        dropout: rate after the embeddings and after the parts of a block.
-        attention_dropout: rate on the attention probabilities, `dropout` by
+        vocabulary_size: Rows of the token embedding.
+        num_layers: Number of encoder blocks.
+        num_heads: Attention heads of a block.
+        hidden_dim: Width.
+        intermediate_dim: Width of the feed-forward part.
+        dropout: Rate after the embeddings and after the parts of a block.
+        attention_dropout: Rate on the attention probabilities, `dropout` by
             default.
-        max_sequence_length: rows of the position embedding.
-        num_segments: rows of the segment embedding.
-        hidden_act: activation of the feed-forward part, named as in a Hugging
+        max_sequence_length: Rows of the position embedding.
+        num_segments: Rows of the segment embedding.
+        hidden_act: Activation of the feed-forward part, named as in a Hugging
             Face config.
-        layer_norm_eps: epsilon of every layer norm.
-        initializer_range: standard deviation of the initial weights.
-        dtype: dtype or policy.
-        **kwargs: those of `keras.Model`.
+        layer_norm_eps: Epsilon of every layer norm.
+        initializer_range: Standard deviation of the initial weights.
+        dtype: Dtype or policy.
+        **kwargs: Those of `keras.Model`.
 
     Raises:
-        ValueError: if `hidden_act` is not known.
-
-    Example:
-
-    ```python
-    from keras_mmel.text.bert.backbone import BertBackbone
-
-    backbone = BertBackbone(
-        vocabulary_size=100, num_layers=2, num_heads=2, hidden_dim=16,
-        intermediate_dim=32, hidden_act="gelu", layer_norm_eps=1e-12,
-    )
-    ```
+        ValueError: If `hidden_act` is not known.
     """
 
     def __init__(
@@ -151,19 +138,12 @@ class BertBackbone(keras_hub.models.BertBackbone):
         def initializer():
             return keras.initializers.TruncatedNormal(stddev=initializer_range)
 
-        def embedding(layer, rows, name):
-            return layer(
-                rows,
-                hidden_dim,
-                embeddings_initializer=initializer(),
-                dtype=dtype,
-                name=name,
-            )
-
-        self.token_embedding = embedding(
-            keras.layers.ReversibleEmbedding,
+        self.token_embedding = keras.layers.ReversibleEmbedding(
             vocabulary_size,
-            "token_embedding",
+            hidden_dim,
+            embeddings_initializer=initializer(),
+            dtype=dtype,
+            name="token_embedding",
         )
         self.position_embedding = keras_hub.layers.PositionEmbedding(
             max_sequence_length,
@@ -171,8 +151,12 @@ class BertBackbone(keras_hub.models.BertBackbone):
             dtype=dtype,
             name="position_embedding",
         )
-        self.segment_embedding = embedding(
-            keras.layers.Embedding, num_segments, "segment_embedding"
+        self.segment_embedding = keras.layers.Embedding(
+            num_segments,
+            hidden_dim,
+            embeddings_initializer=initializer(),
+            dtype=dtype,
+            name="segment_embedding",
         )
         self.embeddings_add = keras.layers.Add(
             dtype=dtype, name="embeddings_add"
@@ -239,8 +223,7 @@ class BertBackbone(keras_hub.models.BertBackbone):
         self.initializer_range = initializer_range
 
     def get_config(self):
-        config = super().get_config()
-        return config | {
+        return super().get_config() | {
             "attention_dropout": self.attention_dropout,
             "hidden_act": self.hidden_act,
             "layer_norm_eps": self.layer_norm_eps,

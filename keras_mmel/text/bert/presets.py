@@ -1,4 +1,4 @@
-"""Where the files of a preset are: a local directory and its layout."""
+"""Where the files of a preset are, and what its config says."""
 
 import json
 import os
@@ -17,7 +17,7 @@ _WANTED = [
 
 
 def find(preset: str | os.PathLike) -> pathlib.Path:
-    """Return the local directory of a preset, downloading it if need be.
+    """Finds the local directory of a preset, downloading it if need be.
 
     Args:
         preset: `"hf://owner/name"` (a Hugging Face repository, with
@@ -29,18 +29,10 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
         The directory.
 
     Raises:
-        FileNotFoundError: if the directory does not exist, and no keras-hub
+        FileNotFoundError: If the directory does not exist, and no keras-hub
             preset has that name, or a repository cannot be downloaded.
-        TypeError: if `preset` is neither a string nor a path.
-        ImportError: if the library that downloads is not installed.
-
-    Example:
-
-    ```python
-    from keras_mmel.text import presets
-
-    directory = presets.find("bert_tiny_en_uncased")
-    ```
+        TypeError: If `preset` is neither a string nor a path.
+        ImportError: If the library that downloads is not installed.
     """
     if not isinstance(preset, str | os.PathLike):
         raise TypeError(
@@ -49,68 +41,22 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
     name = os.fspath(preset)
     if name.startswith("hf://"):
         return _from_hugging_face(name)
-    if name.startswith("kaggle://"):
-        return _from_kaggle(name)
     directory = pathlib.Path(name)
     if directory.is_dir():
         return directory
-    keras_hub = extras.need("keras_hub", "text")
-    known = keras_hub.models.BertBackbone.presets
-    if name in known:
-        return _from_kaggle(known[name]["kaggle_handle"])
-    raise FileNotFoundError(
-        "`preset` must be 'hf://owner/name', 'kaggle://...', a local "
-        f"directory or one of keras-hub's {sorted(known)}. Received: "
-        f"preset={name!r}"
-    )
-
-
-def layout(directory: pathlib.Path) -> str:
-    """Tell the layout of a checkpoint's directory.
-
-    Args:
-        directory: a local directory.
-
-    Returns:
-        `"huggingface"` or `"keras_hub"`.
-
-    Raises:
-        FileNotFoundError: if there is no `config.json`.
-        ValueError: if `config.json` is not a BERT's.
-    """
-    config = read_config(directory)
-    if "registered_name" in config:
-        if config["class_name"] != "BertBackbone":
-            raise ValueError(
-                "`preset` must be a BERT: its config.json must have "
-                f"class_name='BertBackbone'. Received: {str(directory)!r} "
-                f"with class_name={config['class_name']!r}"
+    if not name.startswith("kaggle://"):
+        keras_hub = extras.need("keras_hub", "text")
+        known = keras_hub.models.BertBackbone.presets
+        if name not in known:
+            raise FileNotFoundError(
+                "`preset` must be 'hf://owner/name', 'kaggle://...', a local "
+                f"directory or one of keras-hub's {sorted(known)}. Received: "
+                f"preset={name!r}"
             )
-        return "keras_hub"
-    if config.get("model_type") != "bert":
-        raise ValueError(
-            "`preset` must be a BERT: its config.json must have "
-            f"model_type='bert'. Received: {str(directory)!r} with "
-            f"model_type={config.get('model_type')!r}"
-        )
-    return "huggingface"
-
-
-def read_config(directory: pathlib.Path) -> dict:
-    """Read `config.json` of a checkpoint, whatever its layout."""
-    path = directory / "config.json"
-    if not path.exists():
-        raise FileNotFoundError(
-            "`preset` must be a checkpoint with a config.json. Received: "
-            f"{str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
-        )
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"config.json must be readable. Received: {str(path)!r}: {error}"
-        ) from error
+        name = known[name]["kaggle_handle"]
+    kagglehub = extras.need("kagglehub", "text")
+    handle = name.removeprefix("kaggle://")
+    return pathlib.Path(kagglehub.model_download(handle))
 
 
 def _from_hugging_face(name):
@@ -130,8 +76,39 @@ def _from_hugging_face(name):
     return pathlib.Path(directory)
 
 
-def _from_kaggle(handle):
-    kagglehub = extras.need("kagglehub", "text")
-    return pathlib.Path(
-        kagglehub.model_download(handle.removeprefix("kaggle://"))
-    )
+def read_config(directory: pathlib.Path) -> dict:
+    """Reads `config.json` of a BERT, whatever its layout.
+
+    Args:
+        directory: A local directory.
+
+    Returns:
+        The config; in keras-hub layout it has a `registered_name`.
+
+    Raises:
+        FileNotFoundError: If there is no `config.json`.
+        ValueError: If `config.json` is damaged or not a BERT's.
+    """
+    path = directory / "config.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            "`preset` must be a checkpoint with a config.json. Received: "
+            f"{str(directory)!r} with "
+            f"{sorted(p.name for p in directory.iterdir())}"
+        )
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"config.json must be readable. Received: {str(path)!r}: {error}"
+        ) from error
+    name, bert = "model_type", "bert"
+    if "registered_name" in config:
+        name, bert = "class_name", "BertBackbone"
+    if config.get(name) != bert:
+        raise ValueError(
+            f"`preset` must be a BERT: its config.json must have {name}="
+            f"{bert!r}. Received: {str(directory)!r} with {name}="
+            f"{config.get(name)!r}"
+        )
+    return config

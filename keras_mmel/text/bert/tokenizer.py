@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.text.bert import tokenizer_files
+from keras_mmel.text.bert.tokenizer_files import SPECIAL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +21,11 @@ class Encoded:
     Attributes:
         token_ids: `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
         segment_ids: 0 up to the first `[SEP]`, 1 after it.
-        offsets: for each token, `(start, end)` in code points of its own
+        offsets: For each token, `(start, end)` in code points of its own
             sentence; `(0, 0)` for special tokens.
-        word_ids: for each token, the number of its word in its own sentence;
+        word_ids: For each token, the number of its word in its own sentence;
             `None` for special tokens.
-        sequence_ids: for each token, 0 for the first sentence, 1 for the
+        sequence_ids: For each token, 0 for the first sentence, 1 for the
             second, `None` for special tokens.
     """
 
@@ -35,23 +36,11 @@ class Encoded:
     sequence_ids: tuple[int | None, ...]
 
 
-def join(first, second, cls_id, sep_id, max_length=None) -> Encoded:
-    """Put one or two encodings between special tokens.
-
-    Args:
-        first: a `tokenizers.Encoding` without special tokens.
-        second: another one, or `None`.
-        cls_id: id of `[CLS]`.
-        sep_id: id of `[SEP]`.
-        max_length: longest result; see `longest_first`.
-
-    Returns:
-        The whole.
-    """
+def _join(first, second, cls_id, sep_id, max_length):
+    """Puts one or two encodings of the library between special tokens."""
     a = len(first.ids)
     if second is None:
-        if max_length is not None:
-            a = min(a, max_length - 2)
+        a = a if max_length is None else min(a, max_length - 2)
         return Encoded(
             (cls_id, *first.ids[:a], sep_id),
             (0,) * (a + 2),
@@ -72,12 +61,12 @@ def join(first, second, cls_id, sep_id, max_length=None) -> Encoded:
 
 
 def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """Lengths of two sentences after cutting the longer one first.
+    """Cuts the longer of two sentences first, to a common length.
 
     Args:
-        a: tokens of the first sentence.
-        b: tokens of the second sentence.
-        room: tokens that both may have together.
+        a: Tokens of the first sentence.
+        b: Tokens of the second sentence.
+        room: Tokens that both may have together.
 
     Returns:
         The two lengths, as the `tokenizers` library cuts: where both need
@@ -92,23 +81,10 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
     longest_first(10, 3, 9)  # (6, 3)
     ```
     """
-    if a + b <= room:
-        return a, b
-    short, long = min(a, b), max(a, b)
-    long = max(short, room - short)
-    if short + long > room:
-        short = room // 2
-        long = room - short
-    return (long, short) if a > b else (short, long)
+    half = room // 2 + (room % 2 if a > b else 0)
+    return min(a, max(half, room - b)), min(b, max(room - half, room - a))
 
 
-_SPECIAL = {
-    "pad_id": "[PAD]",
-    "unk_id": "[UNK]",
-    "cls_id": "[CLS]",
-    "sep_id": "[SEP]",
-    "mask_id": "[MASK]",
-}
 _UNUSED = re.compile(r"\[unused\d+\]")
 
 # What decides the ids, so what the fingerprint is made of. The decoder, the
@@ -128,11 +104,11 @@ class Tokenizer:
     A tokenizer holds no state that encoding changes: threads may share it.
 
     Args:
-        tokenizer: a `tokenizers.Tokenizer` with a WordPiece model that has
+        tokenizer: A `tokenizers.Tokenizer` with a WordPiece model that has
             `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` and `[MASK]`. It is copied.
 
     Raises:
-        ValueError: if the model is not WordPiece, or a special token is not
+        ValueError: If the model is not WordPiece, or a special token is not
             in the vocabulary.
 
     Example:
@@ -150,21 +126,16 @@ class Tokenizer:
     tokenizer.encode(["Films"])[0].token_ids  # (2, 5, 6, 3)
     ```
 
-    Source: Devlin et al. 2019, https://arxiv.org/abs/1810.04805.
+    Reference: Devlin et al. 2019, https://arxiv.org/abs/1810.04805.
     """
 
     def __init__(self, tokenizer):
-        library = extras.need("tokenizers", "text")
-        if isinstance(tokenizer, library.Tokenizer):
-            tokenizer = tokenizer.to_str()
-        elif hasattr(tokenizer, "to_str"):
-            tokenizer = tokenizer.to_str()
-        else:
+        if not hasattr(tokenizer, "to_str"):
             raise TypeError(
                 "`tokenizer` must be a `tokenizers.Tokenizer`. Received: "
                 f"{type(tokenizer).__name__}"
             )
-        self._read(tokenizer)
+        self._read(tokenizer.to_str())
 
     def _read(self, text):
         library = extras.need("tokenizers", "text")
@@ -176,44 +147,43 @@ class Tokenizer:
                 f"Received: model of type {kind!r}"
             )
         state["truncation"] = state["padding"] = None
+        self._state = state
         self._tokenizer = library.Tokenizer.from_str(json.dumps(state))
         # The library does not write this one to JSON.
         self._tokenizer.encode_special_tokens = True
         ids = self._tokenizer.get_vocab(with_added_tokens=True)
-        missing = [s for s in _SPECIAL.values() if s not in ids]
+        missing = [s for s in SPECIAL if s not in ids]
         if missing:
             raise ValueError(
-                "`tokenizer` must have the special tokens "
-                f"{list(_SPECIAL.values())} in its vocabulary. Received: a "
-                f"vocabulary of {len(ids)} pieces without {missing}"
+                f"`tokenizer` must have the special tokens {list(SPECIAL)} in "
+                f"its vocabulary. Received: a vocabulary of {len(ids)} pieces "
+                f"without {missing}"
             )
-        for name, piece in _SPECIAL.items():
-            setattr(self, name, ids[piece])
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
+            ids[piece] for piece in SPECIAL
+        )
         # A hole in the ids is a piece that no text can give.
         self.vocabulary: list[str] = [""] * (max(ids.values()) + 1)
         for piece, i in ids.items():
             self.vocabulary[i] = piece
         added = state.get("added_tokens") or []
-        special = {a["id"] for a in added if a.get("special")}
+        banned = {a["content"] for a in added if a.get("special")}
+        banned.update(SPECIAL, [""])
         self.banned_ids: np.ndarray = np.array(
             [
                 i
                 for i, piece in enumerate(self.vocabulary)
-                if not piece
-                or i in special
-                or piece in _SPECIAL.values()
-                or _UNUSED.fullmatch(piece)
+                if piece in banned or _UNUSED.fullmatch(piece)
             ],
             dtype=np.int32,
         )
-        self._state = state
 
     @classmethod
     def from_directory(cls, path: str | pathlib.Path) -> "Tokenizer":
-        """Read the tokenizer of a checkpoint's directory.
+        """Reads the tokenizer of a checkpoint's directory.
 
         Args:
-            path: directory in Hugging Face layout (`tokenizer.json`, or
+            path: Directory in Hugging Face layout (`tokenizer.json`, or
                 `vocab.txt` with the options in `tokenizer_config.json`) or in
                 keras-hub layout.
 
@@ -221,21 +191,21 @@ class Tokenizer:
             The tokenizer.
 
         Raises:
-            FileNotFoundError: if the directory has no tokenizer.
-            ValueError: if a file of it cannot be read, or is no WordPiece
+            FileNotFoundError: If the directory has no tokenizer.
+            ValueError: If a file of it cannot be read, or is no WordPiece
                 tokenizer.
         """
         return cls.from_json(tokenizer_files.read(pathlib.Path(path)))
 
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
-        """Make a tokenizer from what `to_json` (or `tokenizer.json`) says."""
+        """Makes a tokenizer from what `to_json` (or `tokenizer.json`) says."""
         made = cls.__new__(cls)
         made._read(text)
         return made
 
     def to_json(self) -> str:
-        """Return the tokenizer as JSON, in the format of `tokenizer.json`."""
+        """Returns the tokenizer as JSON, in the format of `tokenizer.json`."""
         return self._tokenizer.to_str()
 
     def __getstate__(self):
@@ -261,13 +231,13 @@ class Tokenizer:
         texts: Sequence[str | tuple[str, str]],
         max_length: int | None = None,
     ) -> list[Encoded]:
-        """Encode sentences and pairs of sentences.
+        """Encodes sentences and pairs of sentences.
 
         Args:
-            texts: strings, or pairs of strings; both may be mixed. A pair
+            texts: Strings, or pairs of strings; both may be mixed. A pair
                 whose second sentence is empty is still a pair, `[CLS] a [SEP]
                 [SEP]`.
-            max_length: longest result, special tokens included. The longer
+            max_length: Longest result, special tokens included. The longer
                 sentence of a pair is cut first; both are cut to equal lengths
                 (the second one longer by one where the room is odd) if the
                 shorter one needs more than half.
@@ -276,8 +246,8 @@ class Tokenizer:
             One `Encoded` for each text.
 
         Raises:
-            TypeError: if a text is neither a string nor a pair of strings.
-            ValueError: if a text is no valid Unicode, or `max_length` has no
+            TypeError: If a text is neither a string nor a pair of strings.
+            ValueError: If a text is no valid Unicode, or `max_length` has no
                 room for the special tokens.
         """
         if isinstance(texts, str):
@@ -290,48 +260,36 @@ class Tokenizer:
             parts = _parts(text, index)
             sides.extend(parts)
             is_pair.append(len(parts) == 2)
-        _check_max_length(max_length, any(is_pair))
+        least = 3 if any(is_pair) else 2
+        if max_length is not None and max_length < least:
+            raise ValueError(
+                f"`max_length` must be at least {least}, the number of special "
+                f"tokens. Received: max_length={max_length}"
+            )
         encodings = iter(
             self._tokenizer.encode_batch(sides, add_special_tokens=False)
         )
         result = []
         for pair in is_pair:
-            first = next(encodings)
-            second = next(encodings) if pair else None
-            result.append(
-                join(first, second, self.cls_id, self.sep_id, max_length)
-            )
+            sides = next(encodings), next(encodings) if pair else None
+            result.append(_join(*sides, self.cls_id, self.sep_id, max_length))
         return result
 
 
 def _parts(text, index):
-    parts = (text,) if isinstance(text, str) else text
-    if (
-        not isinstance(parts, tuple | list)
-        or len(parts) not in (1, 2)
-        or not all(isinstance(part, str) for part in parts)
-        or (not isinstance(text, str) and len(parts) != 2)
-    ):
+    """The one or two sentences of a text."""
+    pair = isinstance(text, tuple | list) and len(text) == 2
+    parts = text if pair else [text]
+    if not all(isinstance(part, str) for part in parts):
         raise TypeError(
             "`texts` must hold strings and pairs of strings. Received: "
             f"texts[{index}]={text!r:.80}"
         )
-    for part in parts:
-        try:
-            part.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                "`texts` must be valid Unicode (a lone surrogate comes from "
-                "bytes that were not UTF-8). Received: "
-                f"texts[{index}]={part!r:.80}"
-            ) from error
-    return parts
-
-
-def _check_max_length(max_length, pairs):
-    least = 3 if pairs else 2
-    if max_length is not None and max_length < least:
+    try:
+        "".join(parts).encode()
+    except UnicodeEncodeError as error:
         raise ValueError(
-            f"`max_length` must be at least {least}, the number of special "
-            f"tokens. Received: max_length={max_length}"
-        )
+            "`texts` must be valid Unicode (a lone surrogate comes from bytes "
+            f"that were not UTF-8). Received: texts[{index}]={text!r:.80}"
+        ) from error
+    return parts

@@ -5,6 +5,9 @@ import pathlib
 
 from keras_mmel import extras
 
+# Of padding, the unknown, the start, the separator and the mask.
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
 # Of `tokenizer_config.json`, and what `tokenizer.json` calls them.
 _OPTIONS = {
     "do_lower_case": "lowercase",
@@ -12,12 +15,9 @@ _OPTIONS = {
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
 
-# Fewer and a vocabulary file is not one.
-_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
 
 def read(directory: pathlib.Path) -> str:
-    """Read the tokenizer of a checkpoint, in Hugging Face or keras-hub layout.
+    """Reads the tokenizer of a checkpoint, in either layout.
 
     `tokenizer.json` comes before `vocab.txt`. `do_lower_case`, `strip_accents`
     and `tokenize_chinese_chars` of `tokenizer_config.json` come before what
@@ -27,59 +27,68 @@ def read(directory: pathlib.Path) -> str:
     `keras_hub.models.BertTokenizer` that differ from it.
 
     Args:
-        directory: the checkpoint's directory.
+        directory: The checkpoint's directory.
 
     Returns:
         The tokenizer as JSON in the format of `tokenizer.json`.
 
     Raises:
-        FileNotFoundError: if there is no tokenizer in the directory.
-        ValueError: if a file cannot be read.
+        FileNotFoundError: If there is no tokenizer in the directory.
+        ValueError: If a file cannot be read.
     """
-    whole = directory / "tokenizer.json"
-    state = _json(whole) if whole.exists() else {}
-    config = directory / "tokenizer_config.json"
-    options = _json(config) if config.exists() else {}
+    state = _json(directory / "tokenizer.json")
+    options = _json(directory / "tokenizer_config.json")
     if "model" in state:
-        return json.dumps(_with_options(state, options))
+        normalizer = state.get("normalizer") or {}
+        if normalizer.get("type") == "BertNormalizer":
+            for theirs, ours in _OPTIONS.items():
+                if theirs in options:
+                    normalizer[ours] = options[theirs]
+        return json.dumps(state)
+    vocabulary = directory / "vocab.txt"
     if "class_name" in state:
         vocabulary = directory / "assets" / "tokenizer" / "vocabulary.txt"
         options = {"do_lower_case": state["config"].get("lowercase", False)}
-    else:
-        vocabulary = directory / "vocab.txt"
     if not vocabulary.exists():
         raise FileNotFoundError(
             "a checkpoint must have a tokenizer: `tokenizer.json` or "
             f"`vocab.txt`. Received: {str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
-    return from_vocabulary(_lines(vocabulary), options, str(vocabulary))
+    try:
+        # Not splitlines: a vocabulary may have U+2028 or U+0085 as a piece.
+        lines = vocabulary.read_bytes().decode("utf-8").split("\n")
+    except ValueError as error:
+        raise ValueError(
+            "a vocabulary must be UTF-8. Received: "
+            f"{str(vocabulary)!r}: {error}"
+        ) from error
+    if not lines[-1]:
+        lines.pop()
+    return from_vocabulary([line.rstrip("\r") for line in lines], options)
 
 
-def from_vocabulary(
-    pieces: list[str], options: dict, source: str = "the vocabulary"
-) -> str:
-    """Make BERT's tokenizer from a list of pieces.
+def from_vocabulary(pieces: list[str], options: dict) -> str:
+    """Makes BERT's tokenizer from a list of pieces.
 
     Args:
-        pieces: the vocabulary, in the order of its ids.
+        pieces: The vocabulary, in the order of its ids.
         options: `do_lower_case`, `strip_accents`, `tokenize_chinese_chars` as
             in `tokenizer_config.json`.
-        source: where the pieces come from, for the error.
 
     Returns:
         The tokenizer as JSON in the format of `tokenizer.json`.
 
     Raises:
-        ValueError: if the same piece is there twice or a special token is not.
+        ValueError: If a special token is not there.
     """
     tokenizers = extras.need("tokenizers", "text")
     ids = {piece: i for i, piece in enumerate(pieces)}
-    missing = [piece for piece in _SPECIAL if piece not in ids]
+    missing = [piece for piece in SPECIAL if piece not in ids]
     if missing:
         raise ValueError(
-            f"a vocabulary must have the special tokens {list(_SPECIAL)}. "
-            f"Received: {len(pieces)} pieces without {missing} in {source}"
+            f"a vocabulary must have the special tokens {list(SPECIAL)}. "
+            f"Received: {len(pieces)} pieces without {missing}"
         )
     made = tokenizers.Tokenizer(
         tokenizers.models.WordPiece(
@@ -102,25 +111,15 @@ def from_vocabulary(
     made.add_special_tokens(
         [
             tokenizers.AddedToken(piece, normalized=False)
-            for piece in sorted(_SPECIAL, key=ids.get)
+            for piece in sorted(SPECIAL, key=ids.get)
         ]
     )
     return made.to_str()
 
 
-def _with_options(state, options):
-    normalizer = state.get("normalizer") or {}
-    if normalizer.get("type") != "BertNormalizer":
-        return state
-    changed = {
-        ours: options[theirs]
-        for theirs, ours in _OPTIONS.items()
-        if theirs in options
-    }
-    return state | {"normalizer": normalizer | changed}
-
-
 def _json(path):
+    if not path.exists():
+        return {}
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -128,16 +127,3 @@ def _json(path):
             f"a checkpoint's JSON files must be readable. Received: "
             f"{str(path)!r}: {error}"
         ) from error
-
-
-def _lines(path):
-    try:
-        # Not splitlines: a vocabulary may have U+2028 or U+0085 as a piece.
-        lines = path.read_bytes().decode("utf-8").split("\n")
-    except ValueError as error:
-        raise ValueError(
-            f"a vocabulary must be UTF-8. Received: {str(path)!r}: {error}"
-        ) from error
-    if lines and not lines[-1]:
-        lines.pop()
-    return [line.rstrip("\r") for line in lines]

@@ -59,7 +59,7 @@ def test_untied_head_without_its_decoder(directory):
 @pytest.mark.parametrize(
     ("vocab_size", "message"),
     [
-        (241, r"word_embeddings.*\(233, 16\).*\(241, 16\).*`vocab_size`"),
+        (241, r"word_embeddings.*\(233, 16\).*\(241, 16\).*vocab_size"),
         (200, r"vocab_size=200, 233 pieces"),
     ],
 )

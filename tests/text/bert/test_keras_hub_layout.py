@@ -61,8 +61,8 @@ def test_masked_lm_computes_what_keras_hub_does(preset):
     )
     # keras-hub's head has another epsilon and another GELU than its encoder.
     assert (model.head_act, model.head_eps) == ("gelu", 1e-5)
-    assert model.config["hidden_act"] == "gelu_new"
-    assert model.config["vocab_size"] == 233
+    assert model.backbone.hidden_act == "gelu_new"
+    assert model.backbone.vocabulary_size == 233
 
 
 def test_classifier_has_the_encoder(preset):

@@ -12,7 +12,6 @@ import tensorflow as tf
 import keras_mmel
 from keras_mmel.text import load_masked_lm
 from keras_mmel.text import load_text_classifier
-from keras_mmel.text.bert import registration
 from tests.text import tiny
 
 # Keras turns its variables into arrays when it saves them.
@@ -60,7 +59,7 @@ def test_a_new_process_loads_what_was_saved(directory, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == [
-        "False",
+        "True",
         "BertTextClassifier",
         classifier.tokenizer.fingerprint,
         "BertMaskedLM",
@@ -92,7 +91,6 @@ def test_configs_hold_every_setting(tmp_path):
     ):
         again = type(model).from_config(model.get_config())
         assert again.get_config() == model.get_config()
-        assert again.config == model.config
         block = again.backbone.transformer_layers[0]
         assert (block.attention_dropout, block.hidden_dropout) == (0.2, 0.3)
         assert block.activation is keras.activations.relu
@@ -171,18 +169,3 @@ def test_mixed_precision(directory):
     model = load_text_classifier(directory, 2)
     assert model(features()).dtype == "bfloat16"
     assert {v.dtype for v in model.trainable_variables} == {"float32"}
-
-
-def test_stand_ins_make_way(directory):
-    names = ["BertBackbone", "EncoderBlock", "BertMaskedLM"]
-    registration.register()
-    for name in [*names, "BertTextClassifier"]:
-        found = keras.saving.get_registered_object(f"keras_mmel>{name}")
-        assert issubclass(found, keras.layers.Layer)
-
-
-def test_stand_ins_of_classes_that_are_not_imported(directory):
-    config = load_text_classifier(directory, 2).get_config()
-    stand_in = registration.stand_in("BertTextClassifier", "classifier")
-    made = stand_in.from_config(config)
-    assert type(made).__name__ == "BertTextClassifier"

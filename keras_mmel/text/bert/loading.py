@@ -1,0 +1,273 @@
+"""Loads the models of presets, in Hugging Face and in keras-hub layout."""
+
+import json
+import logging
+import os
+
+import numpy as np
+
+from keras_mmel import extras
+from keras_mmel.text.bert import huggingface
+from keras_mmel.text.bert import presets
+from keras_mmel.text.bert.backbone import BertBackbone
+from keras_mmel.text.bert.classifier import BertTextClassifier
+from keras_mmel.text.bert.masked_lm import BertMaskedLM
+from keras_mmel.text.bert.tokenizer import Tokenizer
+
+keras_hub = extras.need("keras_hub", "text")
+
+_LOGGER = logging.getLogger(__name__)
+
+_HEAD = "cls.predictions"
+_RATES = (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "classifier_dropout",
+)
+# What `keras_hub.models.BertBackbone` and the head of its masked LM always
+# compute.
+_KERAS_HUB_BACKBONE = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12}
+_KERAS_HUB_HEAD = {"head_act": "gelu", "head_eps": 1e-5}
+# Rows of embeddings that may be without a piece.
+_MOST_PADDING = 255
+
+
+def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
+    """Loads a BERT masked LM, its head and its tokenizer.
+
+    From Hugging Face layout the head is read from `cls.predictions.*`
+    (transform, layer norm, bias, and the decoder's matrix where it is not the
+    words' embeddings); activation, layer-norm epsilon, type vocabulary and
+    dropouts come from the config. Logits agree with those of
+    `transformers.BertForMaskedLM` to rounding. From keras-hub layout the model
+    computes what `keras_hub.models.BertMaskedLM` does.
+
+    Args:
+        preset: `"hf://owner/name"`, `"kaggle://..."`, a keras-hub name, or a
+            local directory in Hugging Face or keras-hub layout.
+
+    Returns:
+        The model, not compiled.
+
+    Raises:
+        FileNotFoundError: If the preset, its weights or its tokenizer are not
+            there.
+        ValueError: If the checkpoint has no masked-LM head, is damaged, or its
+            parts do not belong together.
+        ImportError: If an optional library is missing.
+
+    Example:
+
+    ```python
+    from keras_mmel.text import load_masked_lm
+
+    masked_lm = load_masked_lm("hf://google-bert/bert-base-uncased")
+    masked_lm.tokenizer.encode(["A [MASK] in a text is text."])
+    ```
+
+    Reference: Devlin et al. 2019, https://arxiv.org/abs/1810.04805.
+    """
+    directory = presets.find(preset)
+    config = presets.read_config(directory)
+    if "registered_name" in config:
+        return _masked_lm_of_keras_hub(directory)
+    tensors = huggingface.read_tensors(directory)
+    tied = _is_tied(tensors, config, directory)
+    backbone = huggingface.make_backbone(config)
+    model = BertMaskedLM(
+        backbone,
+        tokenizer=_tokenizer(directory, backbone),
+        tied=tied,
+        head_act=backbone.hidden_act,
+        head_eps=backbone.layer_norm_eps,
+    )
+    huggingface.load_encoder(backbone, tensors)
+    # Two names of one parameter; where both are stored, transformers computes
+    # with the decoder's.
+    bias = f"{_HEAD}.decoder.bias"
+    names = {
+        "mlm_head/output_bias": bias if bias in tensors else f"{_HEAD}.bias",
+        "mlm_head/output_kernel": f"{_HEAD}.decoder.weight",
+    }
+    for variable in model.masked_lm_head.weights:
+        path = variable.path
+        if path.startswith("mlm_head/"):
+            name = names.get(path) or huggingface.tensor_name(path)
+            huggingface.assign(variable, tensors, name)
+    return model
+
+
+def load_text_classifier(
+    preset: str | os.PathLike,
+    num_classes: int,
+    dropout: float | None = None,
+) -> BertTextClassifier:
+    """Loads a BERT encoder and its tokenizer under a new classification head.
+
+    The head is a dropout and a dense layer on the pooled first token, with
+    weights from N(0, `initializer_range`^2), 0.02 in most configs, and biases
+    0; `keras.utils.set_random_seed` makes them reproducible. A pooler is read
+    where the checkpoint has one; where it has none (a masked LM), its weights
+    are new as well, from the same normal distribution cut off at two standard
+    deviations, and a log message says so.
+
+    Args:
+        preset: `"hf://owner/name"`, `"kaggle://..."`, a keras-hub name, or a
+            local directory in Hugging Face or keras-hub layout.
+        num_classes: Number of logits; 1 for regression.
+        dropout: Rate in the encoder and in the head; by default what the
+            config says (`hidden_dropout_prob`, `attention_probs_dropout_prob`
+            and `classifier_dropout`).
+
+    Returns:
+        The model, not compiled.
+
+    Raises:
+        FileNotFoundError: If the preset, its weights or its tokenizer are not
+            there.
+        TypeError: If `num_classes` is no integer.
+        ValueError: If `num_classes` or `dropout` is out of range, or the
+            checkpoint is damaged or its parts do not belong together.
+        ImportError: If an optional library is missing.
+
+    Example:
+
+    ```python
+    import keras
+    from keras_mmel.text import load_text_classifier
+
+    model = load_text_classifier("hf://google-bert/bert-base-uncased", 2)
+    model.compile(
+        keras.optimizers.AdamW(3e-5),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    ```
+
+    Reference: Devlin et al. 2019, https://arxiv.org/abs/1810.04805.
+    """
+    if isinstance(num_classes, bool) or not isinstance(num_classes, int):
+        raise TypeError(
+            f"`num_classes` must be an integer. Received: {num_classes!r}"
+        )
+    if num_classes < 1:
+        raise ValueError(
+            "`num_classes` must be at least 1. Received: "
+            f"num_classes={num_classes}"
+        )
+    if dropout is not None and not 0 <= dropout < 1:
+        raise ValueError(
+            f"`dropout` must be in [0, 1). Received: dropout={dropout}"
+        )
+    directory = presets.find(preset)
+    config = presets.read_config(directory)
+    if "registered_name" in config:
+        source = _read(keras_hub.models.BertBackbone, directory)
+        rates = {"dropout": dropout, "attention_dropout": dropout}
+        rates = {} if dropout is None else rates
+        backbone = _encoder_of_keras_hub(source, **rates)
+        tokenizer = _tokenizer(directory, backbone)
+    else:
+        if dropout is not None:
+            config = config | dict.fromkeys(_RATES, dropout)
+        backbone = huggingface.make_backbone(config)
+        tokenizer = _tokenizer(directory, backbone)
+        tensors = huggingface.read_tensors(directory)
+        if not huggingface.load_encoder(backbone, tensors):
+            _LOGGER.warning(
+                "%s has no pooler: its weights are new, as those of the head",
+                directory,
+            )
+    rate = config.get("classifier_dropout")
+    return BertTextClassifier(
+        backbone,
+        num_classes,
+        tokenizer=tokenizer,
+        dropout=backbone.dropout if rate is None else rate,
+        initializer_range=backbone.initializer_range,
+    )
+
+
+def _is_tied(tensors, config, directory):
+    """Whether the words' embeddings are the decoder; there must be a head."""
+    needed = f"{_HEAD}.transform.dense.weight"
+    if needed not in tensors:
+        raise ValueError(
+            "`preset` must have a masked-LM head (cls.predictions.*), as a "
+            "BertForMaskedLM or a BertForPreTraining has; for an encoder "
+            "without one use `load_text_classifier`, and for augmentation a "
+            "masked LM such as 'hf://google-bert/bert-base-uncased'. "
+            f"Received: {str(directory)!r} without {needed!r}"
+        )
+    name = f"{_HEAD}.decoder.weight"
+    if name in tensors:
+        words = tensors["embeddings.word_embeddings.weight"]
+        return np.array_equal(tensors[name], words)
+    if not config.get("tie_word_embeddings", True):
+        raise ValueError(
+            "a masked-LM head with tie_word_embeddings=False must store its "
+            f"decoder. Received: {str(directory)!r} without {name!r}"
+        )
+    return True
+
+
+def _tokenizer(directory, backbone):
+    """The tokenizer of a directory, refused where it is not the model's."""
+    tokenizer = Tokenizer.from_directory(directory)
+    pieces, rows = len(tokenizer.vocabulary), backbone.vocabulary_size
+    # A few rows more than pieces are common: sizes are rounded up to multiples
+    # of 128 at the most.
+    if not pieces <= rows <= pieces + _MOST_PADDING:
+        raise ValueError(
+            "The tokenizer must be that of the model: `vocab_size` of "
+            "config.json is the number of its pieces, or at most "
+            f"{_MOST_PADDING} more. Received: vocab_size={rows}, {pieces} "
+            f"pieces in {str(directory)!r}"
+        )
+    return tokenizer
+
+
+def _masked_lm_of_keras_hub(directory):
+    # keras-hub's own `from_preset` gives a random head where there is none,
+    # without a word.
+    task = directory / "task.json"
+    kind = None
+    if task.exists():
+        kind = json.loads(task.read_text(encoding="utf-8"))["class_name"]
+    weights = directory / "task.weights.h5"
+    if kind != "BertMaskedLM" or not weights.exists():
+        raise ValueError(
+            "`preset` must have a masked-LM head: in keras-hub layout the "
+            "task.json of a BertMaskedLM and task.weights.h5; where there is "
+            "only an encoder, take a masked LM in Hugging Face layout, such "
+            "as 'hf://google-bert/bert-base-uncased'. Received: "
+            f"{str(directory)!r} with a task.json of {kind!r} and files "
+            f"{sorted(p.name for p in directory.iterdir())}"
+        )
+    source = _read(keras_hub.models.BertMaskedLM, directory, preprocessor=None)
+    backbone = _encoder_of_keras_hub(source.backbone)
+    # Models of our own, saved in this layout, know their settings.
+    settings = {"tied": True} | _KERAS_HUB_HEAD
+    model = BertMaskedLM(
+        backbone,
+        tokenizer=_tokenizer(directory, backbone),
+        **{name: getattr(source, name, settings[name]) for name in settings},
+    )
+    model.masked_lm_head.set_weights(source.masked_lm_head.get_weights())
+    return model
+
+
+def _encoder_of_keras_hub(source, **changed):
+    settings = _KERAS_HUB_BACKBONE | source.get_config() | changed
+    backbone = BertBackbone.from_config(settings)
+    backbone.set_weights(source.get_weights())
+    return backbone
+
+
+def _read(cls, directory, **kwargs):
+    try:
+        return cls.from_preset(str(directory), **kwargs)
+    except (OSError, KeyError) as error:
+        raise ValueError(
+            "the weights of `preset` must be whole and belong to its config. "
+            f"Received: {str(directory)!r}: {error}"
+        ) from error
