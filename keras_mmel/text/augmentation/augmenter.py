@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 
 import keras
-import numpy as np
 
 from keras_mmel.text.augmentation.augmented import Augmented
 from keras_mmel.text.augmentation.augmented import combine
@@ -230,13 +229,13 @@ class MaskedLMAugmenter:
         """Returns every setting that decides the samples, as plain values.
 
         Includes the fingerprint of the tokenizer and a hash of the masked
-        LM's weights. `slots` is left out: it decides nothing but speed.
+        LM's weights. `slots` is left out: it changes rounding alone.
         """
         if self._weights_hash is None:
             digest = hashlib.blake2b(digest_size=16)
             for array in arrays(self._encoder):
                 digest.update(repr(array.shape).encode())
-                digest.update(np.ascontiguousarray(array))
+                digest.update(array)
             self._weights_hash = digest.hexdigest()
         return {
             "num_augmented": self.num_augmented,
