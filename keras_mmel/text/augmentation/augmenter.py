@@ -1,5 +1,6 @@
 """Augment texts with a masked LM: algorithm 2 of the paper."""
 
+import functools
 import hashlib
 import itertools
 import math
@@ -153,7 +154,6 @@ class MaskedLMAugmenter:
             int(seed),
         )
         self._scorer = WordScorer(self._encoder, allowed)
-        self._weights_hash: str | None = None
 
     def augment(
         self,
@@ -231,12 +231,6 @@ class MaskedLMAugmenter:
         Includes the fingerprint of the tokenizer and a hash of the masked
         LM's weights. `slots` is left out: it changes rounding alone.
         """
-        if self._weights_hash is None:
-            digest = hashlib.blake2b(digest_size=16)
-            for array in arrays(self._encoder):
-                digest.update(repr(array.shape).encode())
-                digest.update(array)
-            self._weights_hash = digest.hexdigest()
         return {
             "num_augmented": self.num_augmented,
             "mask_ratio": self._masking.mask_ratio,
@@ -249,6 +243,14 @@ class MaskedLMAugmenter:
             "tokenizer": self.tokenizer.fingerprint,
             "masked_lm": self._weights_hash,
         }
+
+    @functools.cached_property
+    def _weights_hash(self):
+        digest = hashlib.blake2b(digest_size=16)
+        for array in arrays(self._encoder):
+            digest.update(repr(array.shape).encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
 
     def _augment(self, names, texts, on_progress):
         encoded = self.tokenizer.encode(texts, self.max_length)

@@ -66,9 +66,8 @@ class Masking:
             The sequences to fill: one, or two for a pair whose sentences are
             filled by themselves, without those where nothing can be masked.
         """
-        is_pair = 1 in encoded.segment_ids
         sides: list[tuple[int, ...]] = [(0,)]
-        if is_pair:
+        if 1 in encoded.segment_ids:
             sides = [(0,), (1,)] if self.separate else [(0, 1)]
         found = [self._mask_sides(encoded, one, example_id) for one in sides]
         return [one for one in found if one is not None]

@@ -48,7 +48,7 @@ def greedy(
         there are no more words for the first mask.
     """
     words, scores = _first_words(sequences, rank, num_samples + 1, slots)
-    samples = [[] for _ in sequences]
+    samples: list[list[Filled]] = [[] for _ in sequences]
 
     def add(tasks):
         """Fills sequences from the first word of a rank on."""

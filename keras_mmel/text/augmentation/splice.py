@@ -59,7 +59,8 @@ def splice(
     """
     if not changed:
         return text
-    parts, end, after_change = [], 0, False
+    parts: list[str] = []
+    end, after_change = 0, False
     for first, last in _clusters(spans):
         start = spans[first][0]
         change = any(index in changed for index in range(first, last))
