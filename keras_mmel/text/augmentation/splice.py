@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Collection
 from collections.abc import Sequence
 
-CONTINUATION = "##"
+_CONTINUATION = "##"
 # Ideographs, each of which is a word for BERT's tokenizer.
 _IDEOGRAPHS = (
     (0x4E00, 0x9FFF),
@@ -28,7 +28,7 @@ def splice(
     pieces: Sequence[str],
     changed: Collection[int],
 ) -> str:
-    """Replace the changed tokens of a text.
+    """Replaces the changed tokens of a text.
 
     A continuation piece (`##s`) joins what stands before it, and a word is
     set off by a space where it would otherwise melt into its neighbour
@@ -38,11 +38,11 @@ def splice(
     was cut to the model's length, stays as it is.
 
     Args:
-        text: the original text.
-        spans: for each of its tokens, without special tokens, the start and
+        text: The original text.
+        spans: For each of its tokens, without special tokens, the start and
             the end of the token in `text`, in code points.
-        pieces: the tokens of the sample as the vocabulary writes them.
-        changed: indices of the tokens that differ from the original.
+        pieces: The tokens of the sample as the vocabulary writes them.
+        changed: Indices of the tokens that differ from the original.
 
     Returns:
         The text of the sample.
@@ -107,14 +107,14 @@ def _join(pieces):
     text = ""
     for piece in pieces:
         if _continues(piece):
-            text += piece[len(CONTINUATION) :]
+            text += piece[len(_CONTINUATION) :]
         else:
             text += _set_off(text, "", piece) + piece
     return text
 
 
 def _continues(piece):
-    return piece.startswith(CONTINUATION) and piece != CONTINUATION
+    return piece.startswith(_CONTINUATION) and piece != _CONTINUATION
 
 
 def _without_marks(gap):

@@ -11,7 +11,7 @@ class WordTable:
     """Log-probabilities from a hash of the tokens and the position.
 
     Args:
-        allowed: ids of the words.
+        allowed: Ids of the words.
     """
 
     def __init__(self, allowed):
