@@ -1,5 +1,7 @@
 """What `examples.glue` and `examples.text_quickstart` share: BERT's recipe."""
 
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 
@@ -17,6 +19,7 @@ def compile_model(
     steps: int,
     loss: keras.losses.Loss,
     weight_decay: float = 0.0,
+    metrics: Sequence[str] = (),
 ) -> None:
     """AdamW with linear decay to 0, without warm-up (appendix B of the paper).
 
@@ -26,6 +29,7 @@ def compile_model(
         steps: Of the whole training.
         loss: Of one example.
         weight_decay: Of all weights but biases and layer norms.
+        metrics: As of `compile`.
     """
     rate = keras.optimizers.schedules.PolynomialDecay(
         learning_rate, steps, end_learning_rate=0.0
@@ -37,7 +41,7 @@ def compile_model(
     optimizer.exclude_from_weight_decay(
         var_list=[one for one in weights if one.name in NOT_DECAYED]
     )
-    model.compile(optimizer, loss)
+    model.compile(optimizer, loss, metrics=list(metrics))
     optimizer.build(weights)
 
 

@@ -9,10 +9,8 @@ one pixel. The same network, the same number of steps, four ways to train it:
     mmel-h   the views weighted by their losses (hard)
     mmel-s   the same against the prediction for the original (soft)
 
-A seed decides the split, the initial weights and the views, and is the same
-for all four. `da` sees a sixth of the views, so it is cheaper; `uniform` is
-the comparison at equal cost. Settings are the paper's (lambda_p = lambda_t =
-1); none was chosen by looking at the test digits.
+A seed decides the split, the initial weights and the views, the same for all
+four. `da` sees a sixth of the views; `uniform` is the comparison at equal cost.
 
     python -m examples.quickstart
 
@@ -22,22 +20,21 @@ which `python -m experiments.report` makes a table and a picture.
 """
 
 import argparse
-import math
 import os
-import pathlib
-import statistics
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
+import scipy.stats
 import tensorflow as tf
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import keras_mmel
 from examples import records
+from examples import runs
 
 METHODS = {"uniform": "uniform", "mmel-h": "hard", "mmel-s": "soft"}
 TRAINING_DIGITS = 200
@@ -63,13 +60,9 @@ def parse_arguments(argv=None):
     add("--epochs", type=int, default=12, help=f"each {PASSES} passes")
     add("--out", default="runs/quickstart.json", help="the record")
     args = parser.parse_args(argv)
-    for name in ("seeds", "epochs"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
+    if min(args.seeds, args.epochs) < 1:
+        parser.error("--seeds and --epochs must be at least 1")
     return args
-
-
-# Data
 
 
 def split_digits(seed):
@@ -87,17 +80,11 @@ def split_digits(seed):
 def shifted(images):
     """The images in the eight positions one pixel away, `(8 * n, ...)`."""
     padded = np.pad(images, [(0, 0), (1, 1), (1, 1), (0, 0)])
-    return np.concatenate(
-        [
-            padded[:, row : row + 8, column : column + 8]
-            for row in range(3)
-            for column in range(3)
-            if (row, column) != (1, 1)
-        ]
-    )
+    places = [place for place in np.ndindex(3, 3) if place != (1, 1)]
+    return np.concatenate([padded[:, r : r + 8, c : c + 8] for r, c in places])
 
 
-def training_groups(images, labels, seed, num_views, augment_original=False):
+def training_groups(images, labels, seed, num_views):
     examples = tf.data.Dataset.from_tensor_slices((images, labels))
     return keras_mmel.data.group_views(
         examples.repeat(PASSES),
@@ -105,11 +92,8 @@ def training_groups(images, labels, seed, num_views, augment_original=False):
         num_views,
         BATCH_SIZE,
         seed=seed,
-        augment_original=augment_original,
+        augment_original=num_views == 1,
     )
-
-
-# Training
 
 
 def make_network():
@@ -130,25 +114,20 @@ def make_network():
 def loss_and_accuracy(network, images, labels):
     """Mean crossentropy and accuracy of the network on plain images."""
     logits = network(images, training=False)
-    losses = keras.losses.sparse_categorical_crossentropy(
-        labels, logits, from_logits=True
-    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     correct = np.argmax(logits, axis=-1) == labels
-    return float(np.mean(losses)), float(np.mean(correct))
+    return float(loss(labels, logits)), float(np.mean(correct))
 
 
 class TestCurve(keras.callbacks.Callback):
-    """Test loss after each epoch; `cost` is what that took."""
+    """Test loss after each epoch."""
 
-    def __init__(self, network, images, labels):
+    def __init__(self, *arguments):
         super().__init__()
-        self.arguments = network, images, labels
-        self.losses, self.cost = [], 0.0
+        self.arguments, self.losses = arguments, []
 
     def on_epoch_end(self, epoch, logs=None):
-        start = time.process_time()
         self.losses.append(loss_and_accuracy(*self.arguments)[0])
-        self.cost += time.process_time() - start
 
 
 class Look(keras.callbacks.Callback):
@@ -163,16 +142,10 @@ class Look(keras.callbacks.Callback):
         if epoch > 1:
             return
         weights = self.model.view_weights(self.x, self.y)[:LOOK_AT]
-        effective = np.exp(
-            -np.sum(weights * np.log(np.maximum(weights, 1e-12)), axis=1)
-        )
-        # The least even one of each class, the least even classes.
-        order = np.argsort(effective)
-        _, first = np.unique(self.y.numpy()[:LOOK_AT][order], return_index=True)
-        chosen = order[np.sort(first)[:SHOW]]
+        # The least even ones.
+        chosen = np.argsort(scipy.stats.entropy(weights, axis=1))[:SHOW]
         self.found = {
             "after_steps": int(self.model.optimizer.iterations.numpy()),
-            "out_of": LOOK_AT,
             "pixels": self.x["views"].numpy()[chosen, ..., 0],
             "labels": self.y.numpy()[chosen],
             "weights": np.round(weights[chosen], 4),
@@ -180,23 +153,13 @@ class Look(keras.callbacks.Callback):
 
 
 def train(method, seed, epochs, look=False):
-    """One run of one method.
-
-    Args:
-        method: a name of the table above.
-        seed: of everything.
-        epochs: how many.
-        look: whether to look at the weights of a few groups too.
-
-    Returns:
-        The run for the record, and what was seen or `None`.
-    """
+    """One run for the record, and what a look at the weights saw or None."""
     keras.utils.set_random_seed(seed)
     images, test_images, labels, test_labels = split_digits(seed)
     network = make_network()
     if method == "da":
         model = network
-        groups = training_groups(images, labels, seed, 1, augment_original=True)
+        groups = training_groups(images, labels, seed, num_views=1)
         data = groups.map(lambda x, y: (x["views"][:, 0], y))
     else:
         model = keras_mmel.MMELModel(network, objective=METHODS[method])
@@ -213,7 +176,7 @@ def train(method, seed, epochs, look=False):
     log = model.fit(
         data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks
     ).history
-    cpu_seconds = time.process_time() - start - curve.cost
+    cpu_seconds = time.process_time() - start
     loss, accuracy = loss_and_accuracy(network, test_images, test_labels)
     _, accuracy_shifted = loss_and_accuracy(
         network, shifted(test_images), np.tile(test_labels, 8)
@@ -222,91 +185,30 @@ def train(method, seed, epochs, look=False):
     for name in ("loss", "original_loss", "effective_views"):
         if name in log:
             curves[name] = np.round(log[name], 5)
-    run = {
-        "method": method,
-        "seed": seed,
-        "scores": {
-            "accuracy": accuracy,
-            "accuracy_shifted": accuracy_shifted,
-            "test_loss": loss,
-            "cpu_seconds": round(cpu_seconds, 2),
-        },
-        "curves": curves,
+    scores = {
+        "accuracy": accuracy,
+        "accuracy_shifted": accuracy_shifted,
+        "test_loss": loss,
+        "cpu_seconds": round(cpu_seconds, 2),
     }
+    run = {"method": method, "seed": seed, "scores": scores, "curves": curves}
     return run, callbacks[1].found if look else None
-
-
-# Results
-
-
-def summarize(runs):
-    """Mean and standard deviation over seeds of every score, by method."""
-    summary = {}
-    for run in runs:
-        for name, value in run["scores"].items():
-            scores = summary.setdefault(run["method"], {})
-            scores.setdefault(name, []).append(value)
-    return {
-        method: {
-            name: {
-                "mean": statistics.mean(values),
-                "deviation": statistics.stdev(values) if values[1:] else None,
-            }
-            for name, values in scores.items()
-        }
-        for method, scores in summary.items()
-    }
-
-
-def table(summary):
-    """The summary as lines of text."""
-
-    def cell(score, digits, factor=1):
-        text = f"{score['mean'] * factor:.{digits}f}"
-        if score["deviation"] is None:
-            return text
-        return f"{text} +- {score['deviation'] * factor:.{digits}f}"
-
-    row = "{:9}{:>18}{:>18}{:>18}{:>12}".format
-    lines = [row("method", "accuracy %", "shifted %", "test loss", "CPU s")]
-    for method, scores in summary.items():
-        lines.append(
-            row(
-                method,
-                cell(scores["accuracy"], 2, 100),
-                cell(scores["accuracy_shifted"], 2, 100),
-                cell(scores["test_loss"], 3),
-                f"{scores['cpu_seconds']['mean']:.1f}",
-            )
-        )
-    return "\n".join(lines)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    start = time.perf_counter()
-    runs, seen = [], None
+    found, seen = [], None
     total = args.seeds * (1 + len(METHODS))
     for seed in range(args.seeds):
         for method in ("da", *METHODS):
             look = method == "mmel-h" and seed == 0
-            run, found = train(method, seed, args.epochs, look)
-            seen = found or seen
-            runs.append(run)
-            width, scores = int(math.log10(total)) + 1, run["scores"]
-            print(
-                f"[{len(runs):{width}}/{total}] {method:8} seed {seed}: "
-                f"accuracy {scores['accuracy']:.2%}, "
-                f"shifted {scores['accuracy_shifted']:.2%}, "
-                f"loss {scores['test_loss']:.3f}, "
-                f"{scores['cpu_seconds']:.1f} CPU s",
-                flush=True,
-            )
-    summary = summarize(runs)
+            run, looked_at = train(method, seed, args.epochs, look)
+            seen = looked_at or seen
+            found.append(run)
+            place = f"[{len(found)}/{total}] {method} seed {seed}: accuracy"
+            print(f"{place} {run['scores']['accuracy']:.2%}", flush=True)
     record = {
-        "command": records.command_line(
-            None if argv is None else [__file__, *argv]
-        ),
+        "command": records.command_line(argv and [__file__, *argv]),
         "method": "quickstart",
         "settings": {
             "epochs": args.epochs,
@@ -321,16 +223,13 @@ def main(argv=None):
             "lambda_t": 1.0,
         },
         "environment": records.environment(),
-        "hours": (time.perf_counter() - start) / 3600,
         "cpu_seconds": time.process_time(),
-        "runs": runs,
-        "scores": summary,
+        "runs": found,
         "views": seen,
     }
     records.write_record(args.out, record)
-    print(f"\n{table(summary)}\n")
-    print(f"Mean +- standard deviation; seeds: {args.seeds}.")
-    print(f"Record: {pathlib.Path(args.out)}")
+    runs.print_scores(found)
+    print(f"Record: {args.out}")
 
 
 if __name__ == "__main__":

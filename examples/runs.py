@@ -292,13 +292,29 @@ def print_table(
         and len({str(one.get(name)) for one in settings}) > 1
     ]
     for found in groups.values():
-        words = [f"{found[0]['method']:12}"]
         of = found[0]["settings"]
+        words = [found[0]["method"]]
         words += [f"{name}={of[name]}" for name in differ if of.get(name)]
         scores = [r["scores"][part] if part else r["scores"] for r in found]
-        for name in (name for name in names if name in scores[0]):
-            values = [one[name] for one in scores]
-            words.append(f"{name} {statistics.mean(values):.4f}")
-            if len(values) > 1:
-                words.append(f"+- {statistics.stdev(values):.4f}")
-        print(" ".join(words), f"({len(found)} seeds)", flush=True)
+        _print_line(words, [{n: s[n] for n in names if n in s} for s in scores])
+
+
+def print_scores(runs: Iterable[Mapping]) -> None:
+    """Print every score of some runs, a line for all seeds of a method."""
+    methods = {}
+    for run in runs:
+        methods.setdefault(run["method"], []).append(run["scores"])
+    for method, scores in methods.items():
+        _print_line([method], scores)
+
+
+def _print_line(words, scores):
+    """Means and standard deviations over the seeds."""
+    texts = [f"{' '.join(words):14}"]
+    for name in scores[0]:
+        values = [one[name] for one in scores]
+        text = f"{name} {statistics.mean(values):.4f}"
+        if len(values) > 1:
+            text += f" +- {statistics.stdev(values):.4f}"
+        texts.append(text)
+    print("  ".join(texts), f" ({len(scores)} seeds)", flush=True)

@@ -1,62 +1,64 @@
-"""MMEL on a CSV of texts: augment, label, train, export, serve.
+r"""MMEL on a CSV of texts: augment, label, train, export, serve.
 
-The whole journey on a file of your own, here on a small made one (reviews
-from a grammar, two classes), with a small BERT masked LM in Hugging Face
-layout at BERT_TINY, in a few minutes on two CPU cores:
+The whole journey on a file of your own, or on a small made one (reviews from a
+grammar, two classes), with a small BERT masked LM in Hugging Face layout at
+BERT_TINY. Five minutes on two CPU cores; docs/tables.md has what comes out:
 
     python -m examples.text_quickstart --masked_lm BERT_TINY \
         --learning_rate 5e-4
 
-and on your own file, one text column or the two of a pair; labels are words
-or class numbers, or values (regression):
+Your file has one text column or the two of a pair; labels are words or class
+numbers, or values (regression):
 
     python -m examples.text_quickstart --masked_lm BERT_TINY \
         --learning_rate 5e-4 --csv reviews.csv --text review --label stars
 
-Without --masked_lm it is BERT-base from the Hugging Face hub, which wants a
-GPU or patience. The steps:
-
-    augment   four samples of each training text by the masked LM
-    teacher   fine-tune a classifier on the originals
-    label     let it label originals and samples
-    train     the same classifier three ways, some seeds each:
-              baseline  on the originals
-              uniform   on groups of five views, all of the same weight
-              mmel-h    on the groups, views weighted by their losses (hard)
-    export    the last mmel-h model as a SavedModel that takes strings
-    serve     load it with TensorFlow alone and ask it about test texts
-
-All three see each example once an epoch and take as many steps; a step of the
-last two sees five times the texts. It prints a table and writes a record
-(runs/text_quickstart.json). To make the project's record anew:
-
-    python -m examples.text_quickstart --masked_lm BERT_TINY \
-        --learning_rate 5e-4 --out experiments/results/text_quickstart.json
+Without --masked_lm it is BERT-base from the Hugging Face hub, for a GPU. The
+steps: write four samples of each training text by the masked LM; fine-tune a
+teacher on the originals and let it label all; train the same classifier three
+ways, `baseline` on the originals, `uniform` and `mmel-h` on groups of five
+views; export the last one as a SavedModel that takes strings, and ask it. All
+three take as many steps; one of the last two sees five times the texts.
 """
 
 import argparse
+import functools
 import os
 import pathlib
+import random
 import shutil
 import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import numpy as np
+import tensorflow as tf
 
+import keras_mmel
+from examples import fine_tuning
 from examples import records
-from examples import text_quickstart_data as data
-from examples import text_quickstart_steps as steps
+from examples import runs
 from keras_mmel import text
 from keras_mmel.text import files
-from keras_mmel.text import load_table
 
 BERT_BASE = "hf://google-bert/bert-base-uncased"
-# What a run writes, and removes when it starts.
-PARTS = ("train.csv", "test.csv", "augmented", "labelled", "served")
-SHOW = 3
-_FILES = ("csv", "masked_lm", "classifier")
+OBJECTIVES = {"baseline": None, "uniform": "uniform", "mmel-h": "hard"}
+# Of the made reviews: what they are about, and what they say.
+PARTS = {
+    "film": ("plot", "acting", "music", "ending", "dialogue", "camera work"),
+    "hotel": ("room", "staff", "breakfast", "view", "bed", "service"),
+    "phone": ("screen", "battery", "camera", "sound", "price", "design"),
+    "book": ("story", "writing", "ending", "cover", "humor", "translation"),
+}
+WORDS = {
+    True: "good great fine lovely wonderful brilliant superb pleasant charming "
+    "delightful excellent perfect beautiful clever impressive solid",
+    False: "bad awful poor dull terrible boring weak horrible annoying ugly "
+    "disappointing cheap clumsy dreadful useless mediocre",
+}
+DEGREES = ("", "very ", "really ", "rather ", "quite ", "simply ")
 
 
 def parse_arguments(argv=None):
@@ -71,10 +73,8 @@ def parse_arguments(argv=None):
     add("--label", default="label", help="its column with the labels")
     add("--test_fraction", type=float, default=0.5, help="kept for testing")
     add("--masked_lm", default=BERT_BASE, help="preset: directory, hf://...")
-    add("--classifier", help="preset to fine-tune; that of the masked LM")
     add("--num_views", type=int, default=5, help="the original included")
     add("--mask_ratio", type=float, default=0.4)
-    add("--examples", type=int, default=600, help="made reviews in all")
     add("--epochs", type=int, default=8)
     add("--batch_size", type=int, default=16)
     add("--learning_rate", type=float, default=3e-5)
@@ -83,142 +83,165 @@ def parse_arguments(argv=None):
     add("--work_dir", default="runs/text_quickstart", help="data and models")
     add("--out", default="runs/text_quickstart.json", help="the record")
     args = parser.parse_args(argv)
-    for name in ("epochs", "batch_size", "seeds"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if args.num_views < 2:
-        parser.error("--num_views must be at least 2, the original included")
-    if len(args.text) > 2:
-        parser.error("--text takes one column, or the two of a pair")
+    runs.check_positive(parser, args, ("epochs", "batch_size", "seeds"))
     args.work_dir = pathlib.Path(args.work_dir)
-    args.classifier = args.classifier or args.masked_lm
     return args
 
 
-def prepare(args):
-    """Training and test file as sources, and the number of outputs."""
-    if args.csv:
-        examples, names = data.read_examples(args.csv, args.text, args.label)
-    else:
-        examples = data.make_reviews(args.examples, seed=0)
-        names = data.LABELS
-    sources = []
-    for name, part in zip(
-        ("train", "test"),
-        data.split(examples, args.test_fraction, seed=0),
-        strict=True,
-    ):
-        path = args.work_dir / f"{name}.csv"
-        data.write_csv(path, part, names)
-        columns = data.columns_of(part)
-        sources.append(
-            files.from_csv(path, columns, "label", label_names=names)
+def make_reviews(count, seed):
+    """Short reviews made from a grammar, all different, two classes.
+
+    Some opinions are negated ("not bad"), and after "although" the second one
+    decides, so single words do not tell the class.
+    """
+    rng = random.Random(seed)
+
+    def opinion(part, good):
+        if rng.random() < 0.15:
+            return f"the {part} was not {rng.choice(WORDS[not good].split())}"
+        degree = rng.choice(DEGREES)
+        return f"the {part} was {degree}{rng.choice(WORDS[good].split())}"
+
+    found = {}
+    while len(found) < count:
+        good = rng.random() < 0.5
+        thing = rng.choice(list(PARTS))
+        a, b = rng.sample(PARTS[thing], 2)
+        kind = rng.randrange(4)
+        first = opinion(a, good if kind <= 2 else not good)
+        review = f"In this {thing} {first}."
+        if kind == 2:
+            review = f"A {thing} where {first} and {opinion(b, good)}."
+        elif kind == 3:
+            end = f"and that counts in a {thing}."
+            review = f"Although {first}, {opinion(b, good)}, {end}"
+        found.setdefault(review, int(good))
+    reviews = [
+        files.Record(str(number), (review,), good)
+        for number, (review, good) in enumerate(found.items())
+    ]
+    return files.InMemory(reviews, "class", ("bad", "good"), {"made": count})
+
+
+def split(source, test_fraction):
+    """Training and test examples as sources, each in the order of the whole."""
+    numbers = list(range(len(source)))
+    random.Random(0).shuffle(numbers)
+    cut = round(len(source) * test_fraction)
+    found = list(source.read(0, len(source)))
+    return [
+        files.InMemory(
+            [found[number] for number in sorted(part)],
+            source.label_kind,
+            source.label_names,
+            source.describe() | {"part": name, "fraction": test_fraction},
         )
-    if sources[0].label_kind == "value":
-        return *sources, 1
-    return *sources, 1 + max(one.label for one in examples)
+        for name, part in (("train", numbers[cut:]), ("test", numbers[:cut]))
+    ]
 
 
-def augment(args, source):
-    augmenter = text.MaskedLMAugmenter(
-        text.load_masked_lm(args.masked_lm),
-        num_augmented=args.num_views - 1,
-        mask_ratio=args.mask_ratio,
-        max_length=args.max_length,
+def train(args, num_classes, test, method, data, seed):
+    """Fine-tune a classifier by one method; the model and its run."""
+    keras.utils.set_random_seed(seed)
+    model = text.load_text_classifier(args.masked_lm, num_classes)
+    length = {"tokenizer": model.tokenizer, "max_length": args.max_length}
+    test = text.read_plain(test, **length)
+    counter = keras_mmel.data.EpochCounter()
+    options = length | {
+        "batch_size": args.batch_size,
+        "seed": seed,
+        "shuffle": True,
+        "drop_remainder": False,
+        "epoch_counter": counter,
+    }
+    if method == "baseline":
+        data = text.read_plain(data, **options)
+    else:
+        model = keras_mmel.MMELModel(model, OBJECTIVES[method])
+        data = text.read_augmented(data, num_views=args.num_views, **options)
+    fine_tuning.compile_model(
+        model,
+        args.learning_rate,
+        args.epochs * int(data.cardinality()),
+        fine_tuning.loss_of(num_classes),
+        metrics=["accuracy"] if num_classes > 1 else [],
     )
-    text.write_augmented(args.work_dir / "augmented", source, augmenter)
+    log = model.fit(
+        data, epochs=args.epochs, callbacks=[counter], shuffle=False, verbose=0
+    )
+    scores = model.evaluate(test, verbose=0, return_dict=True)
+    curves = {"loss": np.round(log.history["loss"], 4)}
+    run = {"method": method, "seed": seed, "curves": curves, "scores": scores}
+    return model, run
 
 
-class Clock:
-    """Names the steps as they begin and takes their times."""
-
-    def __init__(self):
-        self.seconds = {}
-        self._name = self._start = None
-
-    def begin(self, name=None):
-        now = time.perf_counter()
-        if self._name is not None:
-            self.seconds[self._name] = round(now - self._start, 1)
-        self._name, self._start = name, now
-        if name is not None:
-            print(name, flush=True)
+def serve(args, classifier, source):
+    """Export, load with TensorFlow alone, and ask."""
+    path = str(args.work_dir / "served")
+    text.export_text_classifier(
+        classifier,
+        path,
+        pairs=source.num_texts == 2,
+        max_length=args.max_length,
+        label_names=source.label_names,
+    )
+    ask = tf.saved_model.load(path).signatures["serving_default"]
+    texts = [one.texts for one in source.read(0, 3)]
+    names = ("text",) if source.num_texts == 1 else ("text_a", "text_b")
+    sides = map(tf.constant, zip(*texts, strict=True))
+    answers = ask(**dict(zip(names, sides, strict=True)))
+    found = [values.numpy() for values in answers.values()]
+    for asked, *said in zip(texts, *found, strict=True):
+        print(" | ".join(asked), "->", *said)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    for part in PARTS:
-        path = args.work_dir / part
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    clock = Clock()
-    source, test_source, num_classes = prepare(args)
-    clock.begin("augment")
-    augment(args, source)
-    tokenizer = text.load_text_classifier(args.classifier, 1).tokenizer
-    plain, test = (
-        load_table(one, tokenizer, max_length=args.max_length)
-        for one in (source, test_source)
-    )
-    clock.begin("teacher")
-    teacher, _ = steps.train(args, "baseline", num_classes, plain, seed=0)
-    teacher_scores = steps.evaluate(teacher, test)
-    clock.begin("label")
-    labelled = args.work_dir / "labelled"
-    text.label_augmented(
-        args.work_dir / "augmented",
-        teacher,
-        labelled,
+    start = time.perf_counter()
+    for part in ("augmented", "labelled", "served"):
+        shutil.rmtree(args.work_dir / part, ignore_errors=True)
+    source = make_reviews(600, seed=0)
+    if args.csv:
+        source = files.from_csv(args.csv, args.text, args.label)
+    source, test_source = split(source, args.test_fraction)
+    labels = [one.label for one in source.records]
+    num_classes = 1 + max(labels) if source.label_kind == "class" else 1
+    print("augment", flush=True)
+    augmenter = text.MaskedLMAugmenter(
+        text.load_masked_lm(args.masked_lm),
+        args.num_views - 1,
+        args.mask_ratio,
         max_length=args.max_length,
     )
-    groups = load_table(labelled, tokenizer, max_length=args.max_length)
-    runs = []
-    for method in steps.METHODS:
-        clock.begin(f"train {method}")
-        table = plain if method == "baseline" else groups
+    augmented = args.work_dir / "augmented"
+    text.write_augmented(augmented, source, augmenter)
+    print("teacher", flush=True)
+    run = functools.partial(train, args, num_classes, test_source)
+    teacher, of_teacher = run("baseline", source, seed=0)
+    labelled = args.work_dir / "labelled"
+    length = {"max_length": args.max_length}
+    text.label_augmented(augmented, teacher, labelled, **length)
+    found = []
+    for method in OBJECTIVES:
+        print(f"train {method}", flush=True)
+        data = source if method == "baseline" else labelled
         for seed in range(args.seeds):
-            classifier, losses = steps.train(
-                args, method, num_classes, table, seed
-            )
-            runs.append(
-                {
-                    "method": method,
-                    "seed": seed,
-                    "curves": {"loss": np.round(losses, 4)},
-                    "scores": steps.evaluate(classifier, test),
-                }
-            )
-    clock.begin("export and serve")
-    served = steps.serve(args, classifier, test_source, test)
-    clock.begin()
-    summary = steps.summarize(runs)
-    steps.print_summary(summary)
-    for answer in served["answers"]:
-        said = answer.get("label", answer["outputs"].tolist())
-        print(f"{' | '.join(answer['texts'])} -> {said}", flush=True)
+            model, made = run(method, data, seed)
+            found.append(made)
+    serve(args, model.model, test_source)
+    runs.print_scores(found)
     words = sys.argv[1:] if argv is None else argv
-    settings = {
-        name: pathlib.Path(value).name if name in _FILES and value else value
-        for name, value in vars(args).items()
-        if name not in ("work_dir", "out")
-    }
     records.write_record(
         args.out,
         {
             "command": records.command_line([__file__, *words]),
             "method": "text quickstart",
-            "settings": settings,
+            "settings": {"epochs": args.epochs, "num_views": args.num_views},
             "examples": {"train": len(source), "test": len(test_source)},
             "environment": records.environment(),
-            "seconds": clock.seconds,
-            "hours": sum(clock.seconds.values()) / 3600,
-            "teacher": teacher_scores,
-            "views": steps.views_of(labelled, SHOW),
-            "runs": runs,
-            "scores": summary,
-            "served": served,
+            "hours": (time.perf_counter() - start) / 3600,
+            "teacher": of_teacher["scores"],
+            "runs": found,
         },
     )
 

@@ -39,8 +39,8 @@ def cut_back(images: np.ndarray, down: int, right: int) -> np.ndarray:
 
     Args:
         images: `(n, 8, 8, 1)`.
-        down: rows by which they are shifted; negative is up.
-        right: columns; negative is left.
+        down: Rows by which they are shifted; negative is up.
+        right: Columns; negative is left.
 
     Returns:
         The shifted images, moved back to where they were.
@@ -63,7 +63,7 @@ def what_is_lost(shift: int) -> tuple[np.ndarray, np.ndarray]:
     by nothing else.
 
     Args:
-        shift: the largest shift, in pixels.
+        shift: The largest shift, in pixels.
 
     Returns:
         The share of the ink that is cut away and whether the label is lost,
@@ -119,3 +119,64 @@ def groups_of(
     source = views[:, :, middle, middle, 1].astype(int)
     down, right = middle - source // SIZE, middle - source % SIZE
     return views[..., :1], down, right
+
+
+def neighbours(images: np.ndarray) -> np.ndarray:
+    """The images in the eight positions one pixel away, `(8 * n, ...)`."""
+    padded = np.pad(images, [(0, 0), (1, 1), (1, 1), (0, 0)])
+    places = [place for place in np.ndindex(3, 3) if place != (1, 1)]
+    return np.concatenate(
+        [padded[:, r : r + SIZE, c : c + SIZE] for r, c in places]
+    )
+
+
+# Groups for training
+
+
+def _is_whole(x):
+    """Which views have lost no more of their ink than is allowed."""
+    ink = tf.reduce_sum(tf.cast(x["views"], tf.float32), axis=[2, 3, 4])
+    # Ink is whole numbers: the margin is for rounding alone.
+    return ink > (1 - CUT) * ink[:, :1] - 1e-3
+
+
+def only_whole(x: dict, y):
+    """Mask the views that have lost more of their ink than is allowed."""
+    return x | {"mask": _is_whole(x)}, y
+
+
+def as_few(x: dict, y):
+    """Mask as many views of a group, whatever they have lost.
+
+    The shifts of a group are drawn independently, so its last views are as
+    good a choice as a drawn one.
+    """
+    whole = _is_whole(x)
+    left = tf.reduce_sum(tf.cast(whole, tf.int32), axis=1, keepdims=True)
+    return x | {"mask": tf.range(tf.shape(whole)[1])[None] < left}, y
+
+
+def mask_of(method: str):
+    """What masks views, by what follows the objective in a method's name."""
+    return {"whole": only_whole, "fewer": as_few}.get(method.partition("-")[2])
+
+
+def training_data(settings: dict, seed: int) -> tf.data.Dataset:
+    """Batches of groups; of originals for plain training."""
+    (images, labels), _ = load()
+    examples = tf.data.Dataset.from_tensor_slices((images, labels))
+    groups = data.group_views(
+        examples.repeat(settings["passes"]),
+        data.crop_and_flip(settings["shift"] or 0, flip=False),
+        settings["num_views"],
+        settings["batch_size"],
+        seed=seed,
+        num_parallel_calls=1,
+    )
+    if settings["method"] == "plain":
+        groups = groups.map(lambda x, y: (x["views"][:, 0], y))
+    elif masked := mask_of(settings["method"]):
+        groups = groups.map(masked)
+    single = tf.data.Options()
+    single.threading.private_threadpool_size = 1
+    return groups.with_options(single)

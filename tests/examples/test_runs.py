@@ -13,7 +13,7 @@ from examples import glue_settings
 from examples import imagenet
 from examples import images
 from examples import records
-from examples.runs import Progress
+from examples import runs
 from experiments import RESULTS
 
 # Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
@@ -48,7 +48,7 @@ class TestProgress:
     ):
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
         model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
-        progress = Progress(tmp_path / "run.npz")
+        progress = runs.Progress(tmp_path / "run.npz")
         x, y = np.ones((4, 2)), np.zeros((4, 1))
         fit = {"batch_size": 4, "verbose": 0, "callbacks": [progress]}
         model.fit(x, y, **fit)
@@ -64,7 +64,7 @@ class TestProgress:
             with pytest.raises(KeyboardInterrupt):
                 model.fit(x, y, epochs=2, initial_epoch=1, **fit)
 
-        other = Progress(tmp_path / "run.npz")
+        other = runs.Progress(tmp_path / "run.npz")
         other.restore(model)
         assert other.epoch == 1
         assert len(other.curves["loss"]) == 1
@@ -76,6 +76,22 @@ class TestProgress:
         progress.path.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(ValueError, match="Delete it.*run.npz"):
             other.restore(model)
+
+
+def test_scores_are_printed_by_method(capsys):
+    values = [("da", 0.5), ("da", 0.7), ("da", 0.9), ("mmel-h", 0.25)]
+    runs.print_scores(
+        {"method": method, "scores": {"accuracy": value, "loss": -value}}
+        for method, value in values
+    )
+    first, second = capsys.readouterr().out.splitlines()
+    spread = f"{np.std([0.5, 0.7, 0.9], ddof=1):.4f}"
+    assert first.split()[:4] == ["da", "accuracy", "0.7000", "+-"]
+    assert first.split()[4:6] == [spread, "loss"]
+    assert second.split()[1:] == [
+        *("accuracy", "0.2500", "loss", "-0.2500"),
+        *("(1", "seeds)"),
+    ]
 
 
 @pytest.mark.parametrize("of_script", [of_cifar, of_imagenet, of_glue])

@@ -8,83 +8,52 @@ import pytest
 import tensorflow as tf
 
 from examples import text_quickstart
-from examples import text_quickstart_data
-from examples import text_quickstart_steps
-from keras_mmel.text.files import Example
+from keras_mmel.text import files
 from tests.text.tiny import make_checkpoint
 
 TOY = ["--epochs", "1", "--seeds", "1", "--num_views", "3"]
 TOY += ["--batch_size", "8", "--max_length", "24"]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Record and working folder of a run on a CSV of pairs."""
-    folder = tmp_path_factory.mktemp("text_quickstart")
-    preset = make_checkpoint(folder / "bert")
-    with (folder / "mine.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
+@pytest.mark.slow
+def test_pairs_of_a_csv(tmp_path, monkeypatch, capsys):
+    preset = make_checkpoint(tmp_path / "bert")
+    with (tmp_path / "mine.csv").open("w", encoding="utf-8", newline="") as f:
+        writer = csv.writer(f)
         writer.writerow(["question", "answer", "verdict"])
         for number in range(24):
             question = f'a "good" film, {number}\nwas it?'
             answer = ["yes", "no", "caf\u00e9"][number % 3] + " it was"
             writer.writerow([question, answer, "bga"[number % 3]])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        text_quickstart.main(
-            ["--masked_lm", str(preset), "--csv", "mine.csv"]
-            + ["--text", "question", "answer", "--label", "verdict"]
-            + [*TOY, "--work_dir", "work", "--out", "deep/record.json"]
-        )
-    record = json.loads((folder / "deep" / "record.json").read_text())
-    return record, folder / "work"
-
-
-@pytest.mark.slow
-def test_every_method_is_recorded(run):
-    record, _ = run
+    monkeypatch.chdir(tmp_path)
+    text_quickstart.main(
+        ["--masked_lm", str(preset), "--csv", "mine.csv"]
+        + ["--text", "question", "answer", "--label", "verdict"]
+        + [*TOY, "--work_dir", "work", "--out", "deep/record.json"]
+    )
+    record = json.loads((tmp_path / "deep" / "record.json").read_text())
     methods = ["baseline", "uniform", "mmel-h"]
     assert [one["method"] for one in record["runs"]] == methods
-    assert sorted(record["scores"]) == sorted(methods)
     assert record["examples"] == {"train": 12, "test": 12}
     for one in record["runs"]:
         assert len(one["curves"]["loss"]) == 1
         correct = one["scores"]["accuracy"] * 12
-        assert correct == pytest.approx(round(correct), abs=1e-6)
-        summary = record["scores"][one["method"]]["loss"]
-        assert summary == {"mean": one["scores"]["loss"], "deviation": None}
-    assert record["settings"]["masked_lm"] == "bert"
+        assert correct == pytest.approx(round(correct), abs=1e-4)
     assert record["command"].startswith(
         "python -m examples.text_quickstart --masked_lm bert --csv mine.csv"
     )
-
-
-@pytest.mark.slow
-def test_views_are_of_the_training_texts(run):
-    record, work = run
-    with (work / "train.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row, found in zip(rows, record["views"], strict=False):
-        assert found["original"] == [row["text_a"], row["text_b"]]
-        assert len(found["views"]) == 2
-        assert found["original"] not in found["views"]
-
-
-@pytest.mark.slow
-def test_served_model_answers_as_the_trained_one(run):
-    record, work = run
-    assert record["served"]["largest_difference"] < 1e-5
-    loaded = tf.saved_model.load(str(work / "served"))
-    serve = loaded.signatures["serving_default"]
-    answers = record["served"]["answers"]
-    assert len(answers) == text_quickstart_steps.SHOW
-    sides = zip(*(one["texts"] for one in answers), strict=True)
-    first, second = map(list, sides)
-    found = serve(text_a=tf.constant(first), text_b=tf.constant(second))
-    for row, one in enumerate(answers):
-        probabilities = found["probabilities"][row].numpy()
-        np.testing.assert_allclose(probabilities, one["outputs"], atol=1e-4)
-        assert one["label"] == "abg"[probabilities.argmax()]
+    # Views are of the training texts; the server takes strings.
+    read = list(files.read_records(tmp_path / "work" / "labelled"))
+    assert len(read) == 12
+    assert all(len(one.views) == 2 and one.teacher for one in read)
+    loaded = tf.saved_model.load(str(tmp_path / "work" / "served"))
+    found = loaded.signatures["serving_default"](
+        text_a=tf.constant(["was it?"]), text_b=tf.constant(["yes"])
+    )
+    p = found["probabilities"].numpy()
+    np.testing.assert_allclose(p.sum(), 1, rtol=1e-5)
+    assert found["label"].numpy()[0].decode() == "abg"[p.argmax()]
+    assert capsys.readouterr().out.count("was it? | ") == 3
 
 
 @pytest.mark.slow
@@ -97,50 +66,26 @@ def test_regression_and_a_second_run_in_the_same_folder(tmp_path, monkeypatch):
     text_quickstart.main(words)
     text_quickstart.main([*words, "--mask_ratio", "0.2"])
     record = json.loads((tmp_path / "runs/text_quickstart.json").read_text())
-    assert record["settings"]["mask_ratio"] == 0.2
-    assert list(record["scores"]["mmel-h"]) == ["loss"]
-    assert record["served"]["largest_difference"] < 1e-5
+    assert record["command"].endswith("--mask_ratio 0.2")
+    assert list(record["runs"][-1]["scores"]) == ["loss"]
 
 
 def test_reviews_are_different_and_of_both_classes():
-    reviews = text_quickstart_data.make_reviews(300, seed=1)
+    reviews = text_quickstart.make_reviews(300, seed=1).records
     assert len({one.texts for one in reviews}) == 300
     assert 100 < sum(one.label for one in reviews) < 200
-    assert reviews == text_quickstart_data.make_reviews(300, seed=1)
-    assert reviews != text_quickstart_data.make_reviews(300, seed=2)
+    assert reviews == text_quickstart.make_reviews(300, seed=1).records
+    assert reviews != text_quickstart.make_reviews(300, seed=2).records
 
 
 def test_split_keeps_every_example_once():
-    examples = [Example(str(n), (f"text {n}",), n % 2) for n in range(10)]
-    train, test = text_quickstart_data.split(examples, 0.3, seed=0)
+    source = text_quickstart.make_reviews(10, seed=0)
+    train, test = text_quickstart.split(source, 0.3)
     assert (len(train), len(test)) == (7, 3)
-    assert sorted(train + test, key=lambda one: int(one.example_id)) == examples
-    with pytest.raises(ValueError, match="test_fraction=0.0, 10 examples"):
-        text_quickstart_data.split(examples, 0.0, seed=0)
-
-
-@pytest.mark.parametrize("names", [None, ["so, so", 'very "good"']])
-def test_csv_comes_back(tmp_path, names):
-    texts = ["plain", 'a "quote", and\na line', " spaces ", "caf\u00e9 \u6f22"]
-    examples = [Example(str(n), (t,), n % 2) for n, t in enumerate(texts)]
-    path = tmp_path / "deep" / "mine.csv"
-    text_quickstart_data.write_csv(path, examples, names)
-    found, found_names = text_quickstart_data.read_examples(
-        path, ["text"], "label", label_names=names
+    found = sorted(
+        train.records + test.records, key=lambda one: int(one.example_id)
     )
-    assert found == examples
-    assert (found_names and list(found_names)) == names
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--seeds", "0"], "--seeds must be at least 1"),
-        (["--num_views", "1"], "--num_views must be at least 2"),
-        (["--text", "a", "b", "c"], "one column, or the two of a pair"),
-    ],
-)
-def test_wrong_arguments(words, message, capsys):
-    with pytest.raises(SystemExit):
-        text_quickstart.parse_arguments(words)
-    assert message in capsys.readouterr().err
+    assert found == source.records
+    assert train.describe() != test.describe()
+    with pytest.raises(ValueError, match="must be examples"):
+        text_quickstart.split(source, 0.0)

@@ -1,11 +1,9 @@
-import keras
 import numpy as np
 import pytest
 
-from examples import quickstart
 from examples import records
+from experiments import RESULTS
 from experiments import digits
-from experiments import digits_training
 from experiments import digits_views
 
 # Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
@@ -53,7 +51,7 @@ class TestData:
 
     def test_the_groups_are_those_of_training(self):
         found = settings("uniform") | {"batch_size": 200, "passes": 1}
-        data = digits_training.training_data(found, seed=5)
+        data = digits_views.training_data(found, seed=5)
         (images, labels), _ = digits_views.load()
         for epoch in range(2):
             ((x, y),) = data
@@ -70,13 +68,22 @@ class TestData:
                 np.testing.assert_array_equal(back, kept[0])
 
 
+def test_neighbours_are_a_pixel_away():
+    image = np.zeros((1, 8, 8, 1), "uint8")
+    image[0, 0, 3, 0] = 7
+    moved = digits_views.neighbours(image)
+    assert moved.shape == (8, 8, 8, 1)
+    found = {tuple(np.argwhere(one)[0][:2]) for one in moved if one.any()}
+    # Up, the pixel leaves the picture: three of the eight are empty.
+    assert found == {(0, 2), (0, 4), (1, 2), (1, 3), (1, 4)}
+    assert moved.sum() == 5 * 7
+
+
 class TestPlain:
     def test_originals_alone(self):
         assert settings("plain", 1) == settings("plain", 3)
         (images, labels), _ = digits_views.load()
-        x, y = next(
-            iter(digits_training.training_data(settings("plain"), seed=0))
-        )
+        x, y = next(iter(digits_views.training_data(settings("plain"), seed=0)))
         assert x.shape == (20, 8, 8, 1)
         known = {
             image.tobytes(): label
@@ -89,7 +96,7 @@ class TestPlain:
 class TestWhole:
     def test_views_that_lost_ink_are_masked(self):
         views, down, right = digits_views.groups_of(2, 6, 0, 0)
-        x, _ = digits_training.only_whole({"views": views}, None)
+        x, _ = digits_views.only_whole({"views": views}, None)
         (images, _), _ = digits_views.load()
         cut, _ = digits_views.what_is_lost(2)
         rows = np.arange(200)[:, None]
@@ -102,8 +109,8 @@ class TestWhole:
 class TestFewer:
     def test_as_many_are_masked_whatever_they_lost(self):
         views, down, right = digits_views.groups_of(2, 6, 0, 0)
-        whole = digits_training.only_whole({"views": views}, None)[0]["mask"]
-        fewer = digits_training.as_few({"views": views}, None)[0]["mask"]
+        whole = digits_views.only_whole({"views": views}, None)[0]["mask"]
+        fewer = digits_views.as_few({"views": views}, None)[0]["mask"]
         whole, fewer = whole.numpy(), fewer.numpy()
         np.testing.assert_array_equal(whole.sum(axis=1), fewer.sum(axis=1))
         assert fewer[:, 0].all()
@@ -114,13 +121,13 @@ class TestFewer:
     @pytest.mark.parametrize(
         "method, mask",
         [
-            ("hard-whole", digits_training.only_whole),
-            ("uniform-fewer", digits_training.as_few),
+            ("hard-whole", digits_views.only_whole),
+            ("uniform-fewer", digits_views.as_few),
         ],
     )
     def test_training_data_are_masked(self, method, mask):
         found = settings(method) | {"batch_size": 200, "passes": 1}
-        ((x, _),) = digits_training.training_data(found, seed=5)
+        ((x, _),) = digits_views.training_data(found, seed=5)
         expected, _ = mask({"views": x["views"]}, None)
         np.testing.assert_array_equal(x["mask"], expected["mask"])
         assert not x["mask"].numpy().all()
@@ -133,16 +140,23 @@ def made(tmp_path_factory):
     words += ["--methods", "uniform", "hard-whole"]
     words += ["--out", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quickstart, "PASSES", 1)
+        patch.setattr(digits, "PASSES", 1)
         threading = digits.tf.config.threading
         for name in ("intra", "inter"):
             function = f"set_{name}_op_parallelism_threads"
             patch.setattr(threading, function, lambda count: None)
         digits.main(words)
-        patch.setattr(digits_training, "Trainer", None)
+        patch.setattr(digits, "train", None)
         digits.main(words)
     found = {r["method"]: r for r in records.read_records(folder)}
     return found
+
+
+def test_committed_records_have_the_names_of_their_settings():
+    found = digits.configurations(digits.parse_arguments([]))
+    paths = (records.ROOT / RESULTS / "digits").iterdir()
+    expected = {path.stem for path in paths}
+    assert {digits.record_name(settings) for settings in found} == expected
 
 
 class TestRecords:
@@ -171,15 +185,3 @@ class TestRecords:
             assert run["scores"]["cut_views"] == 0
             assert run["scores"]["cut_weight"] == 0
             assert 1 < run["scores"]["effective_views"] < 5
-
-    @pytest.mark.slow
-    def test_a_seed_does_not_depend_on_those_before(self, made, monkeypatch):
-        monkeypatch.setattr(quickstart, "PASSES", 1)
-        keras.utils.clear_session()
-        trainer = digits_training.Trainer(made["hard-whole"]["settings"])
-        alone = trainer.run(1)
-        curves = made["hard-whole"]["runs"][1]["curves"]
-        for name, curve in curves.items():
-            np.testing.assert_allclose(
-                alone["curves"][name], curve, rtol=1e-3, err_msg=name
-            )
