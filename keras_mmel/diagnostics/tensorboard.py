@@ -1,6 +1,7 @@
 """One record of a run as summaries in TensorBoard."""
 
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,16 @@ _MOST_VIEWS = 32
 
 
 def open_writer(log_dir: str | os.PathLike) -> Any:
-    """A summary writer of TensorFlow; TensorBoard shows its folder as a run.
+    """A writer of event files, by the package of TensorBoard.
 
     Args:
-        log_dir: The folder.
+        log_dir: The folder; TensorBoard shows it as a run.
 
     Raises:
-        ImportError: If TensorBoard or TensorFlow is not installed.
+        ImportError: If TensorBoard is not installed.
     """
-    # TensorFlow's summaries are those of the package of TensorBoard.
-    extras.need("tensorboard", "tensorboard")
-    tf = extras.need("tensorflow", "tensorboard")
-    with tf.device("CPU:0"):
-        return tf.summary.create_file_writer(os.fspath(log_dir))
+    name = "tensorboard.summary.writer.event_file_writer"
+    return extras.need(name, "tensorboard").EventFileWriter(os.fspath(log_dir))
 
 
 def write_record(writer: Any, run: Run) -> None:
@@ -52,21 +50,21 @@ def write_record(writer: Any, run: Run) -> None:
         "effective_views_of_groups": record.effective,
         "view_losses": record.losses[run.counted],
     }
-    import tensorflow as tf
+    # Not by `tf.summary`, whose operations take as long as a look.
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+    from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
-    with (
-        tf.device("CPU:0"),
-        writer.as_default(run.steps[-1]),
-        # Keras's own callback turns recording off for most steps.
-        tf.summary.record_if(True),
-    ):
-        for name, value in scalars.items():
-            if np.isfinite(value):
-                tf.summary.scalar(f"view_weights/{name}", value)
-        for name, values in histograms.items():
-            if len(finite := values[np.isfinite(values)]):
-                tf.summary.histogram(f"view_weights/{name}", finite)
-        writer.flush()
+    event = Event(wall_time=time.time(), step=run.steps[-1])
+    for name, value in scalars.items():
+        if np.isfinite(value):
+            event.summary.MergeFrom(scalar_pb(f"view_weights/{name}", value))
+    for name, values in histograms.items():
+        if len(finite := values[np.isfinite(values)]):
+            found = histogram_pb(f"view_weights/{name}", finite)
+            event.summary.MergeFrom(found)
+    writer.add_event(event)
+    writer.flush()
 
 
 def _tag(name):

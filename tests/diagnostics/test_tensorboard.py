@@ -1,6 +1,9 @@
 """What TensorBoard gets, read back from the event files."""
 
+import sys
+
 import numpy as np
+import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
@@ -36,9 +39,7 @@ def test_a_fit_writes_its_numbers(tmp_path):
         class_names=["cat", "dog", "tree"],
     )
     mmel = watched.compiled(watched.images, run_eagerly=True)
-    # Keras's own callback turns summaries off between its own.
-    with tf.summary.record_if(False):
-        mmel.fit(x, y, epochs=2, verbose=0, callbacks=[callback])
+    mmel.fit(x, y, epochs=2, verbose=0, callbacks=[callback])
     found = events(tmp_path / "view_weights")
     run = callback.run
     names = ["effective_views", "heaviest_share", "loss", "spread"]
@@ -81,3 +82,12 @@ def test_what_is_not_finite_is_left_out(tmp_path):
     assert found["not_finite"][10][1] == 1
     assert "effective_views" not in found
     assert "relative_weights" not in found
+
+
+def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.delitem(
+        sys.modules, "tensorboard.summary.writer.event_file_writer", False
+    )
+    with pytest.raises(ImportError, match="install 'keras-mmel.tensorboard.'"):
+        tensorboard.open_writer(tmp_path)
