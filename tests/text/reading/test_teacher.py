@@ -52,6 +52,13 @@ def directory(folder, records, teacher):
     )
 
 
+@pytest.fixture(scope="module")
+def labelled(directory, teacher, folder):
+    """The directory that `teacher` labelled."""
+    label(directory, teacher, folder / "labelled", batch_size=8)
+    return folder / "labelled"
+
+
 def label(directory, teacher, out, **settings):
     label_augmented(directory, teacher, out, progress=False, **settings)
     return list(read_records(out))
@@ -74,10 +81,8 @@ def softmax(logits):
     return exponents / exponents.sum()
 
 
-def test_every_original_and_view(directory, records, teacher, tmp_path):
-    labelled = label(directory, teacher, tmp_path / "out", batch_size=8)
-    assert len(labelled) == len(records)
-    for before, after in zip(records, labelled, strict=True):
+def test_every_original_and_view(labelled, records, teacher):
+    for before, after in zip(records, read_records(labelled), strict=True):
         for one, other in zip(
             (before, *before.views), (after, *after.views), strict=True
         ):
@@ -112,9 +117,8 @@ def test_a_teacher_with_another_tokenizer(folder, directory, records, tmp_path):
         )
 
 
-def test_the_files_say_which_teacher(directory, teacher, tmp_path):
-    label(directory, teacher, tmp_path / "out")
-    made = read_manifest(tmp_path / "out").made
+def test_the_files_say_which_teacher(directory, labelled, teacher):
+    made = read_manifest(labelled).made
     assert made["teacher"]["model"] == teachers.weights_hash(teacher)
     assert made["teacher"]["tokenizer"] == teacher.tokenizer.fingerprint
     # Labels of two teachers never mix.
@@ -122,18 +126,17 @@ def test_the_files_say_which_teacher(directory, teacher, tmp_path):
     before = bias.numpy()
     bias.assign(before + 1)
     with pytest.raises(ValueError, match="teacher"):
-        label(directory, teacher, tmp_path / "out")
+        label(directory, teacher, labelled)
     bias.assign(before)
 
 
-def test_a_run_goes_on(directory, teacher, tmp_path):
-    label(directory, teacher, tmp_path / "whole")
+def test_a_run_goes_on(directory, labelled, teacher, tmp_path):
     label_augmented(
-        directory, teacher, tmp_path / "parts", shard=(1, 3), progress=False
+        directory, teacher, tmp_path, batch_size=8, shard=(1, 3), progress=False
     )
-    label(directory, teacher, tmp_path / "parts")
-    for path in (tmp_path / "whole").iterdir():
-        other = tmp_path / "parts" / path.name
+    label(directory, teacher, tmp_path, batch_size=8)
+    for path in labelled.iterdir():
+        other = tmp_path / path.name
         assert path.read_bytes() == other.read_bytes(), path.name
 
 
@@ -174,25 +177,18 @@ def test_probabilities(logits, expected):
     assert found.dtype == np.float32
 
 
-class TestErrors:
-    def test_other_classes(self, folder, tmp_path, teacher):
-        records = made_records.make_records(3, teacher.tokenizer)
-        data = made_records.write(
-            tmp_path / "data", records, num_shards=1, names=list("abc")
-        )
-        with pytest.raises(ValueError, match="3 classes.*1 outputs"):
-            label(data, make_teacher(folder, 1), tmp_path / "out")
-        with pytest.raises(ValueError, match="3 classes.*2 outputs"):
-            label(data, make_teacher(folder, 2), tmp_path / "out")
+def test_teachers_that_do_not_fit(folder, directory, teacher, tmp_path):
+    def fails(error, message, data, model):
+        with pytest.raises(error, match=message):
+            label(data, model, tmp_path / "out")
 
-    def test_classes_for_values(self, tmp_path, teacher):
-        records = made_records.make_records(
-            3, teacher.tokenizer, regression=True
-        )
-        data = made_records.write(tmp_path / "data", records, num_shards=1)
-        with pytest.raises(ValueError, match="one output.*3 outputs"):
-            label(data, teacher, tmp_path / "out")
-
-    def test_not_a_text_classifier(self, directory, tmp_path):
-        with pytest.raises(TypeError, match="Received: Sequential"):
-            label(directory, keras.Sequential(), tmp_path / "out")
+    tokenizer, write = teacher.tokenizer, made_records.write
+    records = made_records.make_records(3, tokenizer)
+    data = write(tmp_path / "classes", records, num_shards=1, names=list("abc"))
+    for outputs in (1, 2):
+        model = make_teacher(folder, outputs)
+        fails(ValueError, f"3 classes.*{outputs} outputs", data, model)
+    records = made_records.make_records(3, tokenizer, regression=True)
+    data = write(tmp_path / "values", records, num_shards=1)
+    fails(ValueError, "one output.*3 outputs", data, teacher)
+    fails(TypeError, "Received: Sequential", directory, keras.Sequential())
