@@ -1,12 +1,13 @@
 """The BERT encoder with what a checkpoint's config says about it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
 from keras_mmel import extras
 
-keras_hub = extras.need("keras_hub", "text")
+keras_hub: Any = extras.need("keras_hub", "text")
 
 
 @keras.saving.register_keras_serializable("keras_mmel")

@@ -1,12 +1,14 @@
 """A BERT classifier: a new head on a checkpoint's encoder."""
 
+from typing import Any
+
 import keras
 
 from keras_mmel import extras
 from keras_mmel.text.bert.backbone import BertBackbone
 from keras_mmel.text.bert.with_tokenizer import WithTokenizer
 
-keras_hub = extras.need("keras_hub", "text")
+keras_hub: Any = extras.need("keras_hub", "text")
 
 
 @keras.saving.register_keras_serializable("keras_mmel")

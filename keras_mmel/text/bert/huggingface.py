@@ -48,6 +48,7 @@ _LAYERS = {
     "feedforward_output_dense": "output.dense",
     "feedforward_layer_norm": "output.LayerNorm",
     "pooled_dense": "pooler.dense",
+    "mlm_head": "cls.predictions.decoder",
     "mlm_head/intermediate_dense": "cls.predictions.transform.dense",
     "mlm_head/intermediate_layer_norm": "cls.predictions.transform.LayerNorm",
 }
@@ -213,7 +214,7 @@ def tensor_name(path: str) -> str:
     if block:
         start = f"encoder.layer.{block[1]}."
         layer = layer.removeprefix(block[0])
-    end = "bias" if variable in ("bias", "beta") else "weight"
+    end = "bias" if variable.endswith(("bias", "beta")) else "weight"
     return f"{start}{_LAYERS[layer]}.{end}"
 
 

@@ -28,7 +28,8 @@ _RATES = (
 # compute.
 _KERAS_HUB_BACKBONE = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12}
 _KERAS_HUB_HEAD = {"head_act": "gelu", "head_eps": 1e-5}
-# Rows of embeddings that may be without a piece.
+# Rows of embeddings that may be without a piece: sizes are rounded up to
+# multiples of 128 at the most.
 _MOST_PADDING = 255
 
 
@@ -84,15 +85,12 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     huggingface.load_encoder(backbone, tensors)
     # Two names of one parameter; where both are stored, transformers computes
     # with the decoder's.
-    bias = f"{_HEAD}.decoder.bias"
-    names = {
-        "mlm_head/output_bias": bias if bias in tensors else f"{_HEAD}.bias",
-        "mlm_head/output_kernel": f"{_HEAD}.decoder.weight",
-    }
+    bias = tensors.get(f"{_HEAD}.bias")
+    if bias is not None:
+        tensors.setdefault(f"{_HEAD}.decoder.bias", bias)
     for variable in model.masked_lm_head.weights:
-        path = variable.path
-        if path.startswith("mlm_head/"):
-            name = names.get(path) or huggingface.tensor_name(path)
+        if variable.path.startswith("mlm_head/"):
+            name = huggingface.tensor_name(variable.path)
             huggingface.assign(variable, tensors, name)
     return model
 
@@ -214,8 +212,6 @@ def _tokenizer(directory, backbone):
     """The tokenizer of a directory, refused where it is not the model's."""
     tokenizer = Tokenizer.from_directory(directory)
     pieces, rows = len(tokenizer.vocabulary), backbone.vocabulary_size
-    # A few rows more than pieces are common: sizes are rounded up to multiples
-    # of 128 at the most.
     if not pieces <= rows <= pieces + _MOST_PADDING:
         raise ValueError(
             "The tokenizer must be that of the model: `vocab_size` of "

@@ -1,5 +1,7 @@
 """A BERT masked LM with the head that its checkpoint stores."""
 
+from typing import Any
+
 import keras
 
 from keras_mmel import extras
@@ -7,7 +9,7 @@ from keras_mmel.text.bert.backbone import BertBackbone
 from keras_mmel.text.bert.backbone import activation
 from keras_mmel.text.bert.with_tokenizer import WithTokenizer
 
-keras_hub = extras.need("keras_hub", "text")
+keras_hub: Any = extras.need("keras_hub", "text")
 
 
 @keras.saving.register_keras_serializable("keras_mmel")

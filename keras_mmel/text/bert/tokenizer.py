@@ -271,8 +271,11 @@ class Tokenizer:
         )
         result = []
         for pair in is_pair:
-            sides = next(encodings), next(encodings) if pair else None
-            result.append(_join(*sides, self.cls_id, self.sep_id, max_length))
+            first = next(encodings)
+            second = next(encodings) if pair else None
+            result.append(
+                _join(first, second, self.cls_id, self.sep_id, max_length)
+            )
         return result
 
 

@@ -111,7 +111,7 @@ def from_vocabulary(pieces: list[str], options: dict) -> str:
     made.add_special_tokens(
         [
             tokenizers.AddedToken(piece, normalized=False)
-            for piece in sorted(SPECIAL, key=ids.get)
+            for piece in sorted(SPECIAL, key=lambda piece: ids[piece])
         ]
     )
     return made.to_str()

@@ -22,7 +22,7 @@ def export_text_classifier(
     max_length: int | None = None,
     label_names: Sequence[str] | None = None,
 ) -> None:
-    """Write a SavedModel that takes strings and returns probabilities.
+    """Writes a SavedModel that takes strings and returns probabilities.
 
     The tokenizer is part of the graph, as operations of TensorFlow itself, so
     that `tf.saved_model.load` and TensorFlow Serving need no other library.
@@ -114,14 +114,9 @@ def export_text_classifier(
 
 
 def _distinct(label_names, classes):
-    names = list(label_names)
-    if (
-        isinstance(label_names, str)
-        or not all(isinstance(name, str) for name in names)
-        or len({*names}) != len(names)
-        or len(names) != classes
-        or classes == 1
-    ):
+    names = [] if isinstance(label_names, str) else list(label_names)
+    strings = {name for name in names if isinstance(name, str)}
+    if not 1 < classes == len(strings) == len(names):
         raise ValueError(
             "`label_names` must be different strings, one for each class of "
             "the model, and None for a regression. Received: label_names="

@@ -25,6 +25,8 @@ _HARD = (
     "a\u302e\U0001d165\u09cb \u0e33\u0301 " + "x" * 101
 )
 
+_length = functools.partial(tf.strings.length, unit="UTF8_CHAR")
+
 
 class GraphTokenizer(tf.Module):
     """The tokenizer as operations that TensorFlow itself brings.
@@ -88,7 +90,7 @@ class GraphTokenizer(tf.Module):
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None
     ) -> dict[str, tf.Tensor]:
-        """Encode a batch of sentences or of pairs of sentences.
+        """Encodes a batch of sentences or of pairs of sentences.
 
         Args:
             texts: (batch,) strings, UTF-8.
@@ -130,7 +132,7 @@ class GraphTokenizer(tf.Module):
         }
 
     def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Normalize texts and split them into words."""
+        """Normalizes texts and splits them into words."""
         # The space keeps marks at the start of a text out of the one before.
         texts = tf.strings.join([" ", texts])
         codes = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
@@ -152,7 +154,7 @@ class GraphTokenizer(tf.Module):
         return tf.strings.split(tf.strings.unicode_encode(ragged, "UTF-8"))
 
     def pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Encode texts without special tokens, nothing cut.
+        """Encodes texts without special tokens, nothing cut.
 
         The longest piece goes first, in all words at once. A word that does
         not come out is one unknown token.
@@ -205,7 +207,7 @@ class GraphTokenizer(tf.Module):
 
 @functools.lru_cache(maxsize=4)
 def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """Tabulate what becomes of each code point.
+    """Tabulates what becomes of each code point.
 
     BERT's normalizer and pre-tokenizer look at one code point at a time, with
     one exception: the canonical ordering of combining marks. The library is
@@ -257,7 +259,3 @@ def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
             found = found or (_NOTHING,)
         entries[ord(code)] = numbers.setdefault(found, len(numbers))
     return entries, list(numbers)
-
-
-def _length(texts):
-    return tf.strings.length(texts, unit="UTF8_CHAR")
