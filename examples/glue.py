@@ -98,11 +98,8 @@ def make_teacher(args, task, command):
 
     def train_and_save(settings, progress):
         scores, classifier = train(args, args.teacher, settings, progress)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # The name tells Keras the format.
-        temporary = path.with_name(f".{path.name}")
-        classifier.save(temporary)
-        os.replace(temporary, path)
+        with records.replacing(path) as file:
+            classifier.save(file)
         return scores
 
     # Its record may be there without it.

@@ -13,18 +13,17 @@ run:
     scores       the final numbers
 """
 
+import contextlib
 import datetime
 import json
-import math
 import os
 import pathlib
 import platform
 import re
-import resource
 import shlex
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 
@@ -42,6 +41,7 @@ CODE += (":(exclude)experiments/results",)
 # one value.
 PLACES = ("--work_dir", "--data_dir")
 _NUMBERS = re.compile(r"\[\n\s+([-+\d.eE,\s]+?)\n\s+\]")
+_PATH = re.compile(r"[\s=\"'](/[^\s\"']+)")
 
 
 def environment() -> dict:
@@ -76,7 +76,9 @@ def environment() -> dict:
         "dirty": None if commit is None else bool(changes),
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu_name(),
-        "cores": _cores(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "accelerators": accelerators,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
     }
@@ -86,7 +88,7 @@ def command_line(argv: Sequence[str] | None = None) -> str:
     """The command that started this process, fit for a record.
 
     Args:
-        argv: the words after `python`, the script first; `sys.argv` where it
+        argv: The words after `python`, the script first; `sys.argv` where it
             is `None`.
 
     Returns:
@@ -104,70 +106,85 @@ def command_line(argv: Sequence[str] | None = None) -> str:
     ```
     """
     script, *words = sys.argv if argv is None else argv
-    words = _without_places(words)
     path = pathlib.Path(script).resolve()
+    run = [path.name]
     if path.suffix == ".py" and path.is_relative_to(ROOT):
         module = path.relative_to(ROOT).with_suffix("")
         run = ["-m", ".".join(module.parts)]
-    else:
-        run = [path.name]
-    return shlex.join(["python", *run, *map(_shorten, words)])
+    words = iter(words)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in PLACES:
+            if not equals:
+                next(words, None)
+        elif os.path.isabs(value or name):
+            run.append(f"{name}=" * bool(equals) + pathlib.Path(word).name)
+        else:
+            run.append(word)
+    return shlex.join(["python", *run])
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """A file to write that takes the place of `path` when it is complete.
+
+    So what is killed leaves no half of a file. Missing folders are made.
+    """
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The end of the name tells some libraries the format.
+    temporary = path.with_name(f".{os.getpid()}-{path.name}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_record(path: str | os.PathLike, record: Mapping) -> None:
     """Write a record as JSON, whole or not at all.
 
-    The file appears under its name only when it is complete, so a run that is
-    killed leaves no half record. Keys are sorted, and NumPy numbers and arrays
-    become plain ones.
+    Keys are sorted, and NumPy numbers and arrays become plain ones.
 
     Args:
-        path: the file; missing folders are made.
-        record: nested dicts and lists of strings, numbers, booleans and
+        path: The file; missing folders are made.
+        record: Nested dicts and lists of strings, numbers, booleans and
             `None`.
 
     Raises:
-        ValueError: if a number is NaN or infinite, or a string holds an
+        ValueError: If a number is NaN or infinite, or a string holds an
             absolute path: a record is about the run, not about the machine.
-        TypeError: if a value has no place in JSON, or a key is no string.
+        TypeError: If a value has no place in JSON.
     """
-    if not isinstance(record, Mapping):
-        raise TypeError(f"`record` must be a dict. Received: {record!r}")
-    text = json.dumps(_plain(record, "record"), indent=2, sort_keys=True)
+    text = json.dumps(
+        record, indent=2, sort_keys=True, allow_nan=False, default=_plain
+    )
+    if found := _PATH.search(text):
+        raise ValueError(
+            f"A record must hold no absolute path. Received: {found[1]!r}"
+        )
     # A curve on one line instead of a line per epoch.
     text = _NUMBERS.sub(
         lambda found: "[" + " ".join(found.group(1).split()) + "]", text
     )
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+    with replacing(path) as file:
+        file.write_text(text + "\n", encoding="utf-8")
+
+
+def _plain(value):
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(
+        "A record must hold dicts, lists, strings, numbers, booleans and None. "
+        f"Received: {value!r} (of type {type(value).__name__})"
     )
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def peak_memory_mb() -> float:
-    """The most memory that this process has held, in 2**20 bytes.
-
-    What a GPU held is not in it.
-    """
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Linux counts in 2**10 bytes, macOS in bytes.
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def read_records(folder: str | os.PathLike) -> list[dict]:
     """Read every record in a folder and the folders below it.
 
     Args:
-        folder: where `write_record` put them; it may be missing.
+        folder: Where `write_record` put them; it may be missing.
 
     Returns:
         A list of records in the order of their file names.
@@ -180,7 +197,7 @@ def is_recorded(path: pathlib.Path) -> bool:
     """Whether a run has its record.
 
     Args:
-        path: where its record goes.
+        path: Where its record goes.
 
     Raises:
         ValueError: If there is a file that does not hold a record.
@@ -192,7 +209,7 @@ def read_record(path: pathlib.Path) -> dict:
     """Read one record.
 
     Args:
-        path: its file.
+        path: Its file.
 
     Raises:
         ValueError: If the file does not hold a record.
@@ -208,53 +225,6 @@ def read_record(path: pathlib.Path) -> dict:
             f"Received: {path}, with {record!r}"
         )
     return record
-
-
-def _plain(value, name):
-    """`value` as JSON types; `name` says where it sits in the record."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise TypeError(
-                    f"Keys of {name} must be strings. Received: {key!r}"
-                )
-        return {k: _plain(v, f"{name}.{k}") for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v, f"{name}[{i}]") for i, v in enumerate(value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{name} must be finite. Received: {value}")
-    if isinstance(value, str) and any(
-        os.path.isabs(part) for part in re.split(r"[\s=\"']+", value)
-    ):
-        raise ValueError(
-            f"{name} must hold no absolute path. Received: {value!r}"
-        )
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise TypeError(
-        f"{name} must be a dict, list, string, number, boolean or None. "
-        f"Received: {value!r} (of type {type(value).__name__})"
-    )
-
-
-def _without_places(words):
-    kept, words = [], iter(words)
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if name not in PLACES:
-            kept.append(word)
-        elif not equals:
-            next(words, None)
-    return kept
-
-
-def _shorten(word):
-    name, equals, value = word.rpartition("=")
-    if os.path.isabs(value):
-        value = pathlib.Path(value).name
-    return f"{name}{equals}{value}"
 
 
 def _git(*arguments):
@@ -290,9 +260,3 @@ def _cpu_name():
         return platform.processor() or None
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found.group(1).strip() if found else platform.processor() or None
-
-
-def _cores():
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()

@@ -12,7 +12,6 @@ import math
 import os
 import pathlib
 import statistics
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -183,13 +182,8 @@ class Progress(keras.callbacks.Callback):
         values = {
             f"v{i}": part.numpy() for i, part in enumerate(_parts(self.model))
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(
-            dir=self.path.parent, prefix=f".{self.path.name}."
-        )
-        with os.fdopen(handle, "wb") as file:
+        with records.replacing(self.path) as file:
             np.savez(file, state=json.dumps(state), **values)
-        os.replace(temporary, self.path)
 
 
 def _parts(model):

@@ -7,15 +7,15 @@ the next steps cross to the card, a group being a hundred times as large.
 """
 
 import json
-import os
 import pathlib
-import tempfile
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
+
+from examples import records
 
 # Variables of a model, as `keras.Model.train_step` takes them on JAX.
 State = tuple[list, list, list, list]
@@ -157,13 +157,8 @@ def save(path: pathlib.Path, state: State, notes: dict) -> None:
     values = {
         f"v{i}": np.asarray(v) for i, v in enumerate(jax.tree.leaves(state))
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}."
-    )
-    with os.fdopen(handle, "wb") as file:
+    with records.replacing(path) as file:
         np.savez(file, notes=json.dumps(notes), **values)
-    os.replace(temporary, path)
 
 
 def load(path: pathlib.Path, like: State) -> tuple[State, dict]:

@@ -96,19 +96,15 @@ class TestEveryMethod:
         assert len(lines) == 6
         accuracy = found["mmel-h", 0]["scores"]["accuracy"]
         (line,) = [line for line in lines if "mmel-h" in line]
-        assert f" accuracy {accuracy:.4f} nll " in line
+        assert f"  accuracy {accuracy:.4f}  nll " in line
         assert line.endswith("(1 seeds)")
         # What differs between the lines.
         assert "lambda_p=1.0" in line and "dataset" not in line
 
 
 @pytest.mark.usefixtures("_toy_network")
-@pytest.mark.parametrize(
-    "replicas", ["1", pytest.param("2", marks=pytest.mark.slow)]
-)
-def test_the_same_command_goes_on(replicas, tmp_path, monkeypatch, capsys):
+def test_the_same_command_goes_on(tmp_path, monkeypatch, capsys):
     words = ("--method", "mmel-h", "--epochs", "3", "--seeds", "3")
-    words += ("--replicas", replicas)
     whole = run(tmp_path / "whole", *words)["mmel-h", 3]
     begin = Progress.on_epoch_begin
 
@@ -249,7 +245,7 @@ def test_score():
             keras.layers.Dense(3),
         ]
     )
-    found = images.score(model, pictures, labels, by=2)
+    found = images.score(model, pictures, labels)
 
     def right(pictures):
         return np.argmax(model(pictures), axis=1) == labels
@@ -258,8 +254,6 @@ def test_score():
     nll = log_loss(labels, p)
     assert found["accuracy"] == pytest.approx(right(pictures).mean())
     assert found["nll"] == pytest.approx(nll, rel=1e-5)
-    flipped = right(pictures[:, :, ::-1]).mean()
-    assert found["accuracy_flipped"] == pytest.approx(flipped)
     confidence, ece = p.max(1), 0.0
     for low in np.arange(15) / 15:
         inside = (confidence > low) & (confidence <= low + 1 / 15)
@@ -267,12 +261,6 @@ def test_score():
             gap = right(pictures)[inside].mean() - confidence[inside].mean()
             ece += inside.mean() * abs(gap)
     assert found["ece"] == pytest.approx(ece, abs=1e-6)
-    padded = np.pad(pictures, [(0, 0), (2, 2), (2, 2), (0, 0)])
-    moved = [(0, 2), (4, 2), (2, 0), (2, 4)]
-    expected = np.mean(
-        [right(padded[:, r : r + 8, c : c + 8]).mean() for r, c in moved]
-    )
-    assert found["accuracy_shifted"] == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -280,7 +268,6 @@ class TestVariants:
     @pytest.mark.parametrize(
         "words",
         [
-            ("--replicas", "2"),
             ("--mixed_precision", "mixed_float16"),
             ("--mixed_precision", "mixed_bfloat16"),
             ("--dataset", "cifar100"),

@@ -108,7 +108,7 @@ class TestEveryStep:
                 for seed in (0, 1)
             ]
             mean, spread = np.mean(scores), np.std(scores, ddof=1)
-            assert f"accuracy {mean:.4f} +- {spread:.4f} (2 seeds)" in line
+            assert f"accuracy {mean:.4f} +- {spread:.4f}  (2 seeds)" in line
 
     @pytest.mark.slow
     def test_a_run_that_was_stopped_goes_on(

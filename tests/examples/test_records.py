@@ -147,7 +147,7 @@ class TestWriteAndRead:
 
     @pytest.mark.parametrize("value", [float("nan"), np.float32("inf")])
     def test_numbers_that_are_not_finite(self, value, tmp_path):
-        with pytest.raises(ValueError, match=r"record\.a\[1\] must be finite"):
+        with pytest.raises(ValueError, match="JSON compliant"):
             records.write_record(tmp_path / "a.json", {"a": [0.0, value]})
 
     @pytest.mark.parametrize("value", ["/a/b", "run --data_dir=/a/b", "x '/a'"])
@@ -155,17 +155,9 @@ class TestWriteAndRead:
         with pytest.raises(ValueError, match="no absolute path. Received"):
             records.write_record(tmp_path / "a.json", {"a": value})
 
-    @pytest.mark.parametrize(
-        "record, message",
-        [
-            ([1], "must be a dict"),
-            ({1: 2}, "must be strings"),
-            ({"a": object()}, "must be a dict, list"),
-        ],
-    )
-    def test_what_json_cannot_hold(self, record, message, tmp_path):
-        with pytest.raises(TypeError, match=message):
-            records.write_record(tmp_path / "a.json", record)
+    def test_what_json_cannot_hold(self, tmp_path):
+        with pytest.raises(TypeError, match="of type object"):
+            records.write_record(tmp_path / "a.json", {"a": object()})
 
     def test_a_failed_write_keeps_the_old_record(self, tmp_path, monkeypatch):
         path = tmp_path / "a.json"
