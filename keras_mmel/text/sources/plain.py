@@ -161,7 +161,7 @@ def _one_a_row(table, text, label, id, label_names, views):
             )
         lines[name] = row.line
         found = tuple(
-            view for name in views for view in row.views(name, len(columns))
+            view for one in views for view in row.views(one, len(columns))
         )
         groups.append((name, row, row.texts(columns), found))
     facts = {"text": list(columns), "id": id, "views": list(views)}
