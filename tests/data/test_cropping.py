@@ -53,11 +53,6 @@ def test_views_equal_numpy_crops(views, padding, channels, dtype):
         np.testing.assert_array_equal(result[i, j], expected)
 
 
-def test_no_flips_without_flip():
-    _, _, flips = cropping.draw_crops(some_seeds(100, 4), 2, False)
-    assert not np.any(flips)
-
-
 @pytest.fixture(scope="module")
 def found():
     """Rows, columns and flips, read off the views of an image that tells.
@@ -107,8 +102,13 @@ def test_neighbours_are_independent(found, axis):
 def test_float_images_in_either_usual_range():
     for high in (1.0, 255.0):
         images = np.full((2, 8, 8, 3), high, "float32")
-        views = data.crop_and_flip(1)(images, some_seeds(2, 3))
-        assert views.shape == (2, 3, 8, 8, 3)
+        views = data.crop_and_flip(0, flip=False)(images, some_seeds(2, 3))
+        assert np.all(views == high)
+
+
+def test_no_flips_without_flip():
+    _, _, flips = cropping.draw_crops(some_seeds(100, 4), 2, False)
+    assert not np.any(flips)
 
 
 @pytest.mark.parametrize("value", [-0.5, 256.0, np.nan])
@@ -123,18 +123,15 @@ def test_float_images_outside_the_range(value):
     assert len(list(data.group_views(dataset, anything, 3, 2, seed=0))) == 2
 
 
-def test_bad_arguments():
+def test_bad_padding_and_images():
     with pytest.raises(ValueError, match="`padding` must be at least 0"):
         data.crop_and_flip(-1)
     with pytest.raises(TypeError, match="`padding` must be an integer"):
         data.crop_and_flip(1.5)
-
-
-def test_bad_images():
-    augment, seeds = data.crop_and_flip(4), some_seeds(2, 3)
-    with pytest.raises(ValueError, match="smaller than the image"):
-        augment(np.zeros((2, 4, 32, 3)), seeds)
-    with pytest.raises(ValueError, match="unbatch"):
-        augment(np.zeros((2, 8, 32, 32, 3)), seeds)
-    with pytest.raises(ValueError, match="not a structure"):
-        augment({"image": np.zeros((2, 32, 32, 3))}, seeds)
+    for images, message in (
+        (np.zeros((2, 4, 32, 3)), "smaller than the image"),
+        (np.zeros((2, 8, 32, 32, 3)), "unbatch"),
+        ({"image": np.zeros((2, 32, 32, 3))}, "not a structure"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            data.crop_and_flip(4)(images, some_seeds(2, 3))

@@ -71,103 +71,99 @@ def float64():
     keras.config.set_floatx(before)
 
 
-class TestRule:
-    def test_equals_sgd_of_pytorch(self, float64):
-        net = small_net()
-        decayed = with_weight_decay(net, DECAY)
-        expected = torch_sgd(net, DECAY)
-        found = fit(decayed)
-        assert len(found) == len(expected) == 6
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
-
-    def test_the_argument_of_keras_sgd_is_another_rule(self, float64):
-        net = small_net()
-        same = rebuild(net, lambda layer, config: None)
-        expected = torch_sgd(net, DECAY)
-        found = fit(same, weight_decay=DECAY)
-        gap = max(
-            abs(a - b).max() for a, b in zip(found, expected, strict=True)
-        )
-        assert gap > 1e-3
+def test_equals_sgd_of_pytorch_and_not_the_argument_of_keras(float64):
+    net = small_net()
+    decayed, plain = (with_weight_decay(net, decay) for decay in (DECAY, 0.0))
+    expected = torch_sgd(net, DECAY)
+    found = fit(decayed)
+    assert len(found) == len(expected) == 6
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+    other = fit(plain, weight_decay=DECAY)
+    gaps = [abs(a - b).max() for a, b in zip(other, expected, strict=True)]
+    assert max(gaps) > 1e-3
 
 
-class TestModel:
-    def test_penalty_is_half_the_squared_norm(self):
-        net = small_net()
-        decayed = with_weight_decay(net, DECAY)
-        squares = sum(
-            np.sum(weight.numpy().astype("float64") ** 2)
-            for weight in net.trainable_weights
-        )
-        np.testing.assert_allclose(
-            float(sum(decayed.losses)), DECAY / 2 * squares, rtol=1e-6
-        )
-
-    def test_every_trainable_weight_and_no_other(self):
-        decayed = with_weight_decay(small_net(), DECAY)
-        assert all(w.regularizer for w in decayed.trainable_weights)
-        assert not any(w.regularizer for w in decayed.non_trainable_weights)
-        assert len(decayed.losses) == 6
-
-    def test_the_original_is_left_alone(self):
-        net = small_net()
-        decayed = with_weight_decay(net, DECAY)
-        assert net.losses == []
-        for one, other in zip(net.weights, decayed.weights, strict=True):
-            assert one is not other
-            np.testing.assert_array_equal(one, other)
-        assert [layer.name for layer in net.layers] == [
-            layer.name for layer in decayed.layers
-        ]
-
-    def test_nested_models(self):
-        inputs = keras.Input((4, 4, 2))
-        net = keras.Model(inputs, small_net()(inputs))
-        decayed = with_weight_decay(net, DECAY)
-        assert len(decayed.losses) == 6
-        x = batch()[0]
-        np.testing.assert_array_equal(net(x), decayed(x))
-
-    def test_survives_saving(self, tmp_path):
-        decayed = with_weight_decay(small_net(), DECAY)
-        decayed.save(tmp_path / "net.keras")
-        loaded = keras.models.load_model(tmp_path / "net.keras")
-        assert len(loaded.losses) == 6
-        np.testing.assert_array_equal(sum(loaded.losses), sum(decayed.losses))
-
-    def test_zero_adds_nothing(self):
-        decayed = with_weight_decay(small_net(), 0.0)
-        assert float(sum(decayed.losses)) == 0
+@pytest.fixture(scope="module")
+def nets():
+    """A model, and the same with weight decay."""
+    net = small_net()
+    return net, with_weight_decay(net, DECAY)
 
 
-class TestErrors:
-    @pytest.mark.parametrize("value", [-1e-4, float("nan"), float("inf")])
-    def test_coefficient(self, value):
-        with pytest.raises(ValueError, match="`weight_decay` must be finite"):
-            with_weight_decay(small_net(), value)
-
-    def test_a_layer_without_regularizers(self):
-        @keras.saving.register_keras_serializable("test")
-        class Scale(keras.layers.Layer):
-            def build(self, shape):
-                self.scale = self.add_weight(shape=(), name="scale")
-
-            def call(self, x):
-                return x * self.scale
-
-        net = keras.Sequential([keras.Input((2,)), Scale(name="mine")])
-        with pytest.raises(ValueError, match="a model with .*mine/scale"):
-            with_weight_decay(net, DECAY)
+def test_penalty_is_half_the_squared_norm(nets):
+    net, decayed = nets
+    squares = sum(
+        np.sum(weight.numpy().astype("float64") ** 2)
+        for weight in net.trainable_weights
+    )
+    np.testing.assert_allclose(
+        float(sum(decayed.losses)), DECAY / 2 * squares, rtol=1e-6
+    )
+    assert float(sum(with_weight_decay(net, 0.0).losses)) == 0
 
 
-class TestRebuild:
-    def test_an_edited_initializer_gives_fresh_weights(self):
-        def zeros(layer, config):
-            if "kernel_initializer" in config:
-                config["kernel_initializer"] = "zeros"
+def test_every_trainable_weight_and_no_other(nets):
+    _, decayed = nets
+    assert all(w.regularizer for w in decayed.trainable_weights)
+    assert not any(w.regularizer for w in decayed.non_trainable_weights)
+    assert len(decayed.losses) == 6
 
-        copy = rebuild(small_net(), zeros)
-        kernels = [w for w in copy.trainable_weights if w.name == "kernel"]
-        assert len(kernels) == 2
-        assert all(not np.any(kernel) for kernel in kernels)
+
+def test_the_original_is_left_alone(nets):
+    net, decayed = nets
+    assert net.losses == []
+    for one, other in zip(net.weights, decayed.weights, strict=True):
+        assert one is not other
+        np.testing.assert_array_equal(one, other)
+    assert [layer.name for layer in net.layers] == [
+        layer.name for layer in decayed.layers
+    ]
+
+
+def test_nested_models():
+    inputs = keras.Input((4, 4, 2))
+    net = keras.Model(inputs, small_net()(inputs))
+    decayed = with_weight_decay(net, DECAY)
+    assert len(decayed.losses) == 6
+    x = batch()[0]
+    np.testing.assert_array_equal(net(x), decayed(x))
+
+
+def test_survives_saving(nets, tmp_path):
+    _, decayed = nets
+    decayed.save(tmp_path / "net.keras")
+    loaded = keras.models.load_model(tmp_path / "net.keras")
+    assert len(loaded.losses) == 6
+    np.testing.assert_array_equal(sum(loaded.losses), sum(decayed.losses))
+
+
+@pytest.mark.parametrize("value", [-1e-4, float("nan"), float("inf")])
+def test_a_wrong_coefficient(value):
+    with pytest.raises(ValueError, match="`weight_decay` must be finite"):
+        with_weight_decay(keras.Sequential(), value)
+
+
+def test_a_layer_without_regularizers():
+    @keras.saving.register_keras_serializable("test")
+    class Scale(keras.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(shape=(), name="scale")
+
+        def call(self, x):
+            return x * self.scale
+
+    net = keras.Sequential([keras.Input((2,)), Scale(name="mine")])
+    with pytest.raises(ValueError, match="a model with .*mine/scale"):
+        with_weight_decay(net, DECAY)
+
+
+def test_an_edited_initializer_gives_fresh_weights():
+    def zeros(layer, config):
+        if "kernel_initializer" in config:
+            config["kernel_initializer"] = "zeros"
+
+    copy = rebuild(small_net(), zeros)
+    kernels = [w for w in copy.trainable_weights if w.name == "kernel"]
+    assert len(kernels) == 2
+    assert all(not np.any(kernel) for kernel in kernels)
