@@ -1,22 +1,28 @@
-"""Schedules of `lambda_p`: seen at once, traced once, checked."""
+"""Schedules of `lambda_p`: seen at once, traced once, checked; view scores."""
 
 import math
 
 import keras
 import numpy as np
 import pytest
-from keras import ops
+from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.callbacks import LambdaSchedule
+from keras_mmel.objectives import Hard
+from keras_mmel.objectives import Soft
+from tests import cases
 from tests import oracle
+from tests.cases import Case
+from tests.mmel_model.reference import Reference
 
 VIEWS = np.random.default_rng(0).normal(size=(6, 3, 2)).astype("float32")
 LABEL = np.zeros((6, 1), "float32")
+LOSSES = VIEWS.astype("float64").sum(-1) ** 2
 
 
-def compiled(objective="hard", rate=0.0, loss="mse", **settings):
-    """A model whose only weights are ones, so that losses are known."""
+def compiled(objective="hard", **settings):
+    """A model that stays as it is: its weights are ones, its rate is 0."""
     model = keras.Sequential(
         [
             keras.Input((2,)),
@@ -24,122 +30,116 @@ def compiled(objective="hard", rate=0.0, loss="mse", **settings):
         ]
     )
     mmel = keras_mmel.MMELModel(model, objective)
-    mmel.compile(keras.optimizers.SGD(rate), loss, **settings)
+    mmel.compile(keras.optimizers.SGD(0.0), "mse", **settings)
     return mmel
 
 
-def fit(mmel, schedule, epochs, **others):
-    if callable(schedule):
-        schedule = LambdaSchedule(schedule)
-    return mmel.fit(
-        {"views": VIEWS},
-        LABEL,
-        epochs=epochs,
-        verbose=0,
-        callbacks=[schedule],
-        **others,
-    ).history
+def fit(mmel, schedule=None, epochs=1, **others):
+    callbacks = [] if schedule is None else [LambdaSchedule(schedule)]
+    data = {"views": VIEWS}, LABEL
+    options = {"epochs": epochs, "verbose": 0, "callbacks": callbacks}
+    return mmel.fit(*data, **{**options, **others}).history
 
 
 def expected_loss(lambda_p):
-    found = VIEWS.astype("float64").sum(-1) ** 2
-    return oracle.maximal_expected_loss(found, lambda_p).mean()
+    return oracle.maximal_expected_loss(LOSSES, lambda_p).mean()
+
+
+class CountsTraces(keras_mmel.MMELModel):
+    traces = 0
+
+    def train_step(self, *args, **kwargs):
+        self.traces += 1
+        return super().train_step(*args, **kwargs)
+
+
+@pytest.mark.parametrize("objective", [Hard(0.7), Soft(0.7)], ids=str)
+def test_lambda_p_takes_effect_at_the_next_batch(objective):
+    case = Case(objective, examples=20, epochs=1, dataset=True)
+    values = [0.7, 0.1, math.inf, 0, 30.0]
+    mmel = CountsTraces(cases.build(case), objective)
+    mmel.compile(case.optimizer(), **cases.settings(case))
+    reference = Reference(cases.build(case), case.optimizer(), objective)
+    means = []
+
+    def assign(batch, logs):
+        mmel.lambda_p = values[batch]
+        assert_allclose(mmel.lambda_p, values[batch], 1e-6)
+        assert mmel.objective == type(objective)(mmel.lambda_p)
+
+    steering = keras.callbacks.LambdaCallback(
+        on_train_batch_begin=assign,
+        on_train_batch_end=lambda batch, logs: means.append(logs["loss"]),
+    )
+    cases.fit(mmel, case, callbacks=[steering])
+    losses = []
+    for value, batch in zip(values, cases.batches_of(case), strict=True):
+        reference.lambda_p = value
+        losses += reference.fit([batch])["loss"]
+    assert_allclose(means, np.cumsum(losses) / np.arange(1, 6), 1e-5)
+    for found, expected in zip(
+        mmel.model.weights, reference.model.weights, strict=True
+    ):
+        assert_allclose(found.numpy(), expected.numpy(), 1e-5, 1e-6)
+    assert mmel.traces == 1
 
 
 @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-def test_every_epoch_has_its_own_lambda_without_retracing(jit):
-    traces = []
-
-    def loss(y_true, y_pred):
-        traces.append(1)
-        return ops.mean((y_true - y_pred) ** 2, axis=-1)
-
-    mmel = compiled(loss=loss, jit_compile=jit)
+def test_every_epoch_has_its_own_lambda(jit):
+    mmel = compiled(jit_compile=jit)
     lambdas = [math.inf, 10.0, 0.5, 0.0, 1, math.inf]
-    fit(mmel, lambda epoch: 3.0, epochs=1)
-    before = len(traces)
-    assert before
-    history = fit(mmel, lambda epoch: lambdas[epoch], epochs=6)
-    assert len(traces) == before
-    np.testing.assert_allclose(
-        history["loss"], [expected_loss(x) for x in lambdas], rtol=1e-5
-    )
+    history = fit(mmel, lambdas.__getitem__, epochs=6)
+    assert_allclose(history["loss"], [expected_loss(x) for x in lambdas], 1e-5)
     assert len(set(history["loss"])) == 5
     assert history["lambda_p"] == lambdas
     assert mmel.lambda_p == math.inf
 
 
-def test_a_warm_up_trains_as_uniform_weights_and_then_as_hard():
-    """The gradient follows as well as the logged loss."""
-    scheduled = compiled(rate=0.01)
-    fit(scheduled, lambda epoch: math.inf if epoch < 2 else 0.3, epochs=4)
-    uniform = compiled("uniform", rate=0.01)
-    uniform.fit({"views": VIEWS}, LABEL, epochs=2, verbose=0)
-    hard = compiled(keras_mmel.objectives.Hard(0.3), rate=0.01)
-    hard.model.set_weights(uniform.model.get_weights())
-    hard.fit({"views": VIEWS}, LABEL, epochs=2, verbose=0)
-    np.testing.assert_allclose(
-        scheduled.model.get_weights()[0],
-        hard.model.get_weights()[0],
-        rtol=1e-6,
-    )
-
-
-def test_assigning_between_fits_takes_effect_eagerly_and_in_a_graph():
-    for run_eagerly in (False, True):
-        mmel = compiled(run_eagerly=run_eagerly)
-        for value in (0.5, 20.0, math.inf):
-            mmel.lambda_p = value
-            assert mmel.objective == keras_mmel.objectives.Hard(value)
-            log = mmel.fit({"views": VIEWS}, LABEL, verbose=0).history
-            np.testing.assert_allclose(
-                log["loss"], expected_loss(value), rtol=1e-5
-            )
-            powers = oracle.view_weights(VIEWS.sum(-1) ** 2, value)
-            np.testing.assert_allclose(
-                mmel.view_weights({"views": VIEWS}, LABEL), powers, rtol=1e-4
-            )
+@pytest.mark.parametrize("eagerly", [False, True], ids=["graph", "eager"])
+def test_assigning_between_fits_takes_effect(eagerly):
+    mmel = compiled(run_eagerly=eagerly)
+    for value in (0.5, 20.0, math.inf, 0.0):
+        mmel.lambda_p = value
+        assert mmel.objective == Hard(value)
+        assert_allclose(fit(mmel)["loss"], expected_loss(value), rtol=1e-5)
+        powers = oracle.view_weights(LOSSES, value)
+        found = mmel.view_weights({"views": VIEWS}, LABEL)
+        assert_allclose(found, powers, rtol=1e-4)
+        assert isinstance(found, np.ndarray) and found.dtype == "float32"
 
 
 def test_the_soft_objective_is_scheduled_too():
-    mmel = compiled("soft")
-    history = fit(mmel, lambda epoch: [math.inf, 0.0][epoch], epochs=2)
+    history = fit(compiled("soft"), [math.inf, 0.0].__getitem__, epochs=2)
     sums = VIEWS.astype("float64").sum(-1)
     soft = (sums[:, 1:] - sums[:, :1]) ** 2
     hard = sums[:, 0] ** 2
     expected = [np.mean(hard + soft.mean(1)), np.mean(hard + soft.max(1))]
-    np.testing.assert_allclose(history["loss"], expected, rtol=1e-5)
+    assert_allclose(history["loss"], expected, rtol=1e-5)
 
 
 def test_epochs_count_from_the_initial_epoch():
-    seen = []
-
-    def schedule(epoch):
-        seen.append(epoch)
-        return 1.0 + epoch
-
-    history = fit(compiled(), schedule, epochs=5, initial_epoch=3)
-    assert seen == [3, 4]
+    history = fit(compiled(), lambda epoch: 1.0 + epoch, 5, initial_epoch=3)
     assert history["lambda_p"] == [4.0, 5.0]
 
 
 def test_other_callbacks_see_the_value_in_the_log():
     seen = []
-
-    class Reader(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            seen.append(logs["lambda_p"])
-
-    compiled().fit(
-        {"views": VIEWS},
-        LABEL,
-        verbose=0,
-        callbacks=[LambdaSchedule(lambda epoch: 0.25), Reader()],
+    reader = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(logs["lambda_p"])
     )
+    schedule = LambdaSchedule(lambda epoch: 0.25)
+    fit(compiled(), callbacks=[schedule, reader])
     assert seen == [0.25]
 
 
-# --- what is refused ---------------------------------------------------------
+@pytest.mark.parametrize("value", [np.float32(0.5), np.int64(2), 3])
+def test_numbers_of_numpy_are_numbers(value):
+    mmel = compiled()
+    fit(mmel, lambda epoch: value)
+    assert mmel.lambda_p == value
+
+
+# What is refused
 
 
 @pytest.mark.parametrize("schedule", [1.0, None, [1.0, 2.0], "warm"])
@@ -153,47 +153,32 @@ def test_a_schedule_is_a_function(schedule):
 @pytest.mark.parametrize("value", [-1.0, math.nan, "1", None, True, [1.0]])
 def test_a_bad_value_stops_at_the_start_of_its_epoch(value):
     mmel = compiled()
-    epochs = []
-
-    def schedule(epoch):
-        epochs.append(epoch)
-        return 2.0 if epoch == 0 else value
-
-    with pytest.raises(
-        ValueError, match="`lambda_p` must be a number from 0.*Received: "
-    ):
-        fit(mmel, schedule, epochs=3)
-    assert epochs == [0, 1]
+    message = "`lambda_p` must be a number from 0.*Received: "
+    with pytest.raises(ValueError, match=message):
+        fit(mmel, [2.0, value].__getitem__, epochs=3)
     assert mmel.lambda_p == 2.0
-    with pytest.raises(ValueError, match="`lambda_p` must be a number"):
+    with pytest.raises(ValueError, match=message):
         mmel.lambda_p = value
     assert mmel.lambda_p == 2.0
 
 
-@pytest.mark.parametrize("value", [np.float32(0.5), np.int64(2), 3])
-def test_numbers_of_numpy_are_numbers(value):
-    mmel = compiled()
-    fit(mmel, lambda epoch: value, epochs=1)
-    assert mmel.lambda_p == value
-
-
 def test_an_objective_without_lambda_is_refused():
-    with pytest.raises(
-        ValueError, match="has no `lambda_p`.*Received.*Uniform"
-    ):
-        fit(compiled("uniform"), lambda epoch: 1.0, epochs=1)
+    mmel = compiled("uniform")
+    message = "has no `lambda_p`.*Received.*Uniform"
+    with pytest.raises(ValueError, match=message):
+        fit(mmel, lambda epoch: 1.0)
+    with pytest.raises(ValueError, match=message):
+        mmel.lambda_p = 1.0
+    with pytest.raises(ValueError, match=message):
+        print(mmel.lambda_p)
 
 
 def test_a_model_that_has_no_objective_is_refused():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    with pytest.raises((TypeError, ValueError), match="MMELModel.*Received"):
-        model.fit(
-            VIEWS[:, 0],
-            LABEL,
-            verbose=0,
-            callbacks=[LambdaSchedule(lambda epoch: 1.0)],
-        )
+    schedule = LambdaSchedule(lambda epoch: 1.0)
+    with pytest.raises(TypeError, match="MMELModel.*Received"):
+        model.fit(VIEWS[:, 0], LABEL, verbose=0, callbacks=[schedule])
 
 
 class TestViewScores:

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 import keras_mmel
 from keras_mmel import text
 from keras_mmel.text import files
-from tests.scripts import saving_cases
 
 SAVED = pathlib.Path(__file__).with_name("saved_by_0_1")
 EXPECTED = json.loads((SAVED / "expected.json").read_text())
@@ -25,12 +24,18 @@ def plain_examples():
     return np.random.default_rng(5).normal(size=(4, 5)).astype("float32")
 
 
+def groups():
+    rng = np.random.default_rng(0)
+    views = rng.normal(0, 1.5, (12, 3, 5)).astype("float32")
+    return {"views": views}, rng.integers(0, 3, 12)
+
+
 def test_a_wrapper_loads_and_trains_on():
     mmel = keras.saving.load_model(SAVED / "wrapper.keras")
     assert mmel.objective == keras_mmel.objectives.Soft(0.5, 0.7)
     found = mmel.predict(plain_examples(), verbose=0)
     assert_allclose(found, EXPECTED["wrapper"], **CLOSE)
-    x, y = saving_cases.groups()
+    x, y = groups()
     mmel.fit(x, y, batch_size=4, shuffle=False, verbose=0)
     found = mmel.predict(plain_examples(), verbose=0)
     assert_allclose(found, EXPECTED["wrapper_after_another_epoch"], **CLOSE)
@@ -90,7 +95,7 @@ def test_augmented_directories_are_read(name):
 
 def test_groups_are_read_from_a_labelled_directory():
     classifier = keras.saving.load_model(SAVED / "classifier.keras")
-    groups = text.read_augmented(
+    read = text.read_augmented(
         SAVED / "labelled",
         tokenizer=classifier.tokenizer,
         num_views=3,
@@ -98,7 +103,7 @@ def test_groups_are_read_from_a_labelled_directory():
         max_length=16,
         window=1,
     )
-    batches = list(groups)
+    batches = list(read)
     assert len(batches) == 3
     for x, y in batches:
         assert x["views"]["token_ids"].shape[:2] == (2, 3)

@@ -6,10 +6,13 @@ spelled out, `p = softmax(l / lambda)` is a constant, and what is minimised is
 masked but left out. Only the optimizer and the model are Keras's.
 """
 
+import inspect
 import math
 
 import numpy as np
 import tensorflow as tf
+
+from keras_mmel.objectives import Soft
 
 LOG_KEYS = ("loss", "original_loss", "effective_views")
 
@@ -20,33 +23,33 @@ def log_softmax(logits):
     return shifted - tf.math.log(normalizer)
 
 
-def label_losses(task, label, predictions):
+def label_losses(regression, label, predictions):
     """Losses of the views of one group against the label, as compiled."""
-    if task == "classes":
-        return -log_softmax(predictions)[:, label]
-    return tf.reduce_mean((predictions - label) ** 2, axis=-1)
+    if regression:
+        return tf.reduce_mean((predictions - label) ** 2, axis=-1)
+    return -log_softmax(predictions)[:, label]
 
 
-def target_losses(task, targets, predictions):
+def target_losses(regression, targets, predictions):
     """Losses of views against predicted distributions or values."""
-    if task == "classes":
-        return -tf.reduce_sum(targets * log_softmax(predictions), axis=-1)
-    return tf.reduce_mean((predictions - targets) ** 2, axis=-1)
+    if regression:
+        return tf.reduce_mean((predictions - targets) ** 2, axis=-1)
+    return -tf.reduce_sum(targets * log_softmax(predictions), axis=-1)
 
 
-def soft_targets(task, predictions, teacher, stop_gradient):
+def soft_targets(regression, predictions, teacher, stop_gradient):
     """What the augmented views of a group are compared with (section 3.3)."""
     target = predictions[:1]
-    if task == "classes":
+    if not regression:
         target = tf.exp(log_softmax(target))
     target = tf.stop_gradient(target) if stop_gradient else target
     if teacher is None:
         return target
-    if task == "classes":
+    if regression:
+        differs = tf.abs(teacher[1:] - predictions[:1]) > 0.5
+    else:
         found = np.argmax(teacher, axis=-1)
         differs = (found[1:] != found[0])[:, None]
-    else:
-        differs = tf.abs(teacher[1:] - predictions[:1]) > 0.5
     return tf.where(differs, teacher[1:], target)
 
 
@@ -83,55 +86,51 @@ class Reference:
     Args:
         model: A Keras model that gives logits (or values, for regression).
         optimizer: A Keras optimizer.
-        objective: "hard", "soft" or "uniform".
-        lambda_p, lambda_t, stop_gradient: As in the paper.
-        task: "classes" (sparse labels) or "regression" (squared error).
-        reduction: Of the batch: "mean", "sum" or "weighted".
-        call: How to run the model on a flat batch: `call(model, flat)`.
+        objective: Whose settings to take: a `Hard`, `Soft` or `Uniform`.
+        regression: Squared error in place of sparse labels.
+        reduction: Of the batch, as Keras names it.
     """
 
     def __init__(
         self,
         model,
         optimizer,
-        objective="hard",
+        objective,
         *,
-        lambda_p=1.0,
-        lambda_t=1.0,
-        stop_gradient=True,
-        task="classes",
-        reduction="mean",
-        call=None,
+        regression=False,
+        reduction="sum_over_batch_size",
     ):
         self.model, self.optimizer, self.objective = model, optimizer, objective
-        self.lambda_p = math.inf if objective == "uniform" else lambda_p
-        self.lambda_t, self.stop_gradient = lambda_t, stop_gradient
-        self.task, self.reduction = task, reduction
-        self.call = call or (lambda model, flat: model(flat, training=True))
+        self.lambda_p = getattr(objective, "lambda_p", math.inf)
+        self.regression, self.reduction = regression, reduction
+        # Keras runs a model whose `call` does not take it as in inference.
+        takes = "training" in inspect.signature(model.call).parameters
+        self.training = {"training": True} if takes else {}
         self.steps = []
 
     def group(self, label, predictions, teacher):
         """Differentiable value, R, weights and original loss of one group."""
-        compiled = label_losses(self.task, label, predictions)
-        augmented = predictions[1:]
-        if self.objective == "soft":
+        compiled = label_losses(self.regression, label, predictions)
+        augmented, objective = predictions[1:], self.objective
+        if isinstance(objective, Soft):
             targets = soft_targets(
-                self.task, predictions, teacher, self.stop_gradient
+                self.regression, predictions, teacher, objective.stop_gradient
             )
             if not len(augmented):
                 return compiled[0], compiled[0], np.zeros(0), compiled[0]
             value, loss, weights = reweighted(
-                target_losses(self.task, targets, augmented), self.lambda_p
+                target_losses(self.regression, targets, augmented),
+                self.lambda_p,
             )
             return (
-                compiled[0] + self.lambda_t * value,
-                compiled[0] + self.lambda_t * loss,
+                compiled[0] + objective.lambda_t * value,
+                compiled[0] + objective.lambda_t * loss,
                 weights,
                 compiled[0],
             )
         losses = compiled
         if teacher is not None:
-            taught = target_losses(self.task, teacher[1:], augmented)
+            taught = target_losses(self.regression, teacher[1:], augmented)
             losses = tf.concat([compiled[:1], taught], axis=0)
         return *reweighted(losses, self.lambda_p), compiled[0]
 
@@ -145,9 +144,9 @@ class Reference:
         if sample_weight is not None:
             example_weights = np.asarray(sample_weight, "float32")
         size = {
-            "mean": batch,
+            "sum_over_batch_size": batch,
             "sum": 1.0,
-            "weighted": example_weights.sum(),
+            "mean_with_sample_weight": example_weights.sum(),
         }[self.reduction]
         real = np.ones((batch, views_of(views)), bool) if mask is None else mask
         with tf.GradientTape() as tape:
@@ -188,7 +187,8 @@ class Reference:
     def predict_groups(self, views, real):
         """Predictions of the real views, a list of tensors, one per group."""
         flat = tf.nest.map_structure(lambda v: tf.constant(v[real]), views)
-        return tf.split(self.call(self.model, flat), real.sum(axis=1).tolist())
+        predicted = tf.cast(self.model(flat, **self.training), "float32")
+        return tf.split(predicted, real.sum(axis=1).tolist())
 
     def fit(self, batches, epochs=1):
         """Returns the log of every epoch: means over the examples."""

@@ -1,7 +1,8 @@
 """Loads saved models and goes on training: FOLDER.
 
-FOLDER/plain.keras is a model of plain Keras; keras_only/*.keras need nothing
-but `keras` and `keras_mmel`, user_objects/*.keras the module of that name too.
+FOLDER/plain.keras is a model of plain Keras; FOLDER/keras_only/*.keras need
+nothing but `keras` and `keras_mmel`, FOLDER/user_objects/*.keras what a user
+has registered too.
 """
 
 import importlib
@@ -27,40 +28,34 @@ def load_plain(folder):
     np.savez(folder / "plain.out.npz", prediction=prediction)
 
 
-def go_on(path):
-    """Loads one wrapper, trains, and gives all of its state."""
-    from tests.scripts.state import state
-
-    mmel = keras.models.load_model(path)
-    with np.load(path.with_suffix(".npz")) as data:
-        views, y = data["views"], data["y"]
-        lambda_p = data["lambda_p"] if "lambda_p" in data else None
-    if lambda_p is not None and mmel.lambda_p != lambda_p:
-        raise RuntimeError(f"lambda_p is {mmel.lambda_p}, not {lambda_p}")
-    y = list(y) if y.ndim == 2 else y
-    history = mmel.fit(
-        {"views": views}, y, batch_size=4, epochs=2, shuffle=False, verbose=0
-    )
-    return state(mmel, history, views[:, 0])
-
-
-def go_on_with_all(folder):
+def load_all(folder):
+    """The wrappers, or why they could not be loaded."""
+    found = {}
     for path in sorted(folder.glob("*.keras")):
         try:
-            found = go_on(path)
+            found[path] = keras.models.load_model(path)
         except Exception:
-            found = {"error": traceback.format_exc()}
-        np.savez(path.with_suffix(".out.npz"), **found)
+            found[path] = traceback.format_exc()
+    return found
 
 
 def main(folder):
     load_plain(folder)
     importlib.import_module("keras_mmel")
-    go_on_with_all(folder / "keras_only")
+    loaded = load_all(folder / "keras_only")
     if "tests.scripts.user_objects" in sys.modules:
         raise RuntimeError("tests.scripts.user_objects was imported")
-    importlib.import_module("tests.scripts.user_objects")
-    go_on_with_all(folder / "user_objects")
+    cases = importlib.import_module("tests.cases")
+    loaded |= load_all(folder / "user_objects")
+    for path, mmel in loaded.items():
+        found = {"error": mmel}
+        if not isinstance(mmel, str):
+            case = {**cases.SAVED, **cases.SAVED_WITH_USER_OBJECTS}[path.stem]
+            try:
+                found = cases.go_on(mmel, case)
+            except Exception:
+                found = {"error": traceback.format_exc()}
+        np.savez(path.with_suffix(".out.npz"), **found)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Runs exported models with TensorFlow alone: FOLDER.
 
-For every FOLDER/NAME with the inputs in FOLDER/NAME.npz it writes what the
-serving signature gives for a batch of 9 and of 1 to FOLDER/NAME.out.npz.
+For every FOLDER/NAME with the inputs in FOLDER/NAME.pickle it writes what is
+served for all of them and for the first one to FOLDER/NAME.out.npz.
 """
 
 import pathlib
+import pickle
 import sys
 
 from tests.scripts import strict
@@ -19,24 +20,18 @@ strict.use()
 
 
 def main(folder):
-    for path in sorted(folder.glob("*.npz")):
+    for path in sorted(folder.glob("*.pickle")):
         loaded = tf.saved_model.load(folder / path.stem)
-        serve = loaded.signatures["serving_default"]
-        with np.load(path) as values:
-            inputs = {name: values[name] for name in values}
-        _, signature = serve.structured_input_signature
-        if list(inputs) == ["x"]:
-            inputs = {name: inputs["x"] for name in signature}
-        found = {}
-        for size in (9, 1):
-            batch = {n: tf.constant(v[:size]) for n, v in inputs.items()}
-            (found[str(size)],) = serve(**batch).values()
-        for name, spec in signature.items():
-            found[f"shape/{name}"] = np.array(
-                [-1 if size is None else size for size in spec.shape]
-            )
-            found[f"dtype/{name}"] = spec.dtype.name
-        np.savez(path.with_suffix(".out.npz"), **found)
+        x = pickle.loads(path.read_bytes())
+        first = tf.nest.map_structure(lambda leaf: leaf[:1], x)
+        served = loaded.signatures["serving_default"]
+        specs = served.structured_input_signature[1].values()
+        np.savez(
+            path.with_suffix(".out.npz"),
+            all=loaded.serve(x),
+            first=loaded.serve(first),
+            inputs=sorted(f"{spec.dtype.name} {spec.shape}" for spec in specs),
+        )
 
 
 if __name__ == "__main__":

@@ -12,11 +12,8 @@ import keras
 import numpy as np
 
 import keras_mmel
-from tests.scripts import saving_cases
+from tests import cases
 from tests.scripts import strict
-from tests.scripts.state import state
-
-strict.use()
 
 
 class KillOnce(keras.callbacks.Callback):
@@ -30,29 +27,19 @@ class KillOnce(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(folder):
-    keras.utils.set_random_seed(3)
-    mmel = saving_cases.dropout()
-    schedule = [2.0, 0.5, 0.5, 1.0]
-    x, y = saving_cases.groups()
-    history = mmel.fit(
-        x,
-        y,
-        batch_size=saving_cases.BATCH,
-        epochs=4,
-        shuffle=False,
-        verbose=0,
-        callbacks=[
-            keras.callbacks.BackupAndRestore(
-                folder / "backup", save_freq="epoch"
-            ),
-            keras_mmel.callbacks.LambdaSchedule(schedule.__getitem__),
-            KillOnce(folder / "killed"),
-        ],
-    )
-    found = state(mmel, history, x["views"][:, 0])
-    np.savez(folder / "final.npz", epochs=history.epoch, **found)
+def train(folder):
+    case = cases.Case(model="dropout", examples=8, epochs=4)
+    mmel = cases.compiled(case)
+    schedule = [2.0, 0.5, 0.5, 1.0].__getitem__
+    callbacks = [
+        keras.callbacks.BackupAndRestore(folder / "backup", save_freq="epoch"),
+        keras_mmel.callbacks.LambdaSchedule(schedule),
+        KillOnce(folder / "killed"),
+    ]
+    return cases.state(mmel, case, cases.fit(mmel, case, callbacks=callbacks))
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    strict.use()
+    folder = pathlib.Path(sys.argv[1])
+    np.savez(folder / "final.npz", **train(folder))

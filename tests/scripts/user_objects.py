@@ -1,4 +1,4 @@
-"""What a user would write and register: a model, losses, an objective."""
+"""What a user would write and register: models, losses, an objective."""
 
 import dataclasses
 
@@ -17,9 +17,9 @@ class TwoDense(keras.Model):
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
         self.units = units
-        self.hidden = keras.layers.Dense(units, activation="tanh")
+        self.hidden = keras.layers.Dense(6, activation="tanh")
         self.dropout = keras.layers.Dropout(0.3)
-        self.head = keras.layers.Dense(3)
+        self.head = keras.layers.Dense(units)
 
     def call(self, inputs, training=None):
         hidden = self.dropout(self.hidden(inputs), training=training)
@@ -27,6 +27,34 @@ class TwoDense(keras.Model):
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}
+
+
+@register
+class WithoutTraining(TwoDense):
+    """Its `call` takes no `training`: Keras then never drops anything out."""
+
+    def build(self, input_shape):
+        self.hidden.build(input_shape)
+        self.head.build((*input_shape[:-1], 6))
+        self.built = True
+
+    def call(self, inputs):
+        return self.head(self.dropout(self.hidden(inputs)))
+
+
+@register
+class OwnTraining(TwoDense):
+    """Takes `training` and does something of its own with it."""
+
+    def call(self, inputs, training=False):
+        return self.head(self.hidden(inputs if training else 0 * inputs))
+
+
+@register
+class AddsLoss(keras.layers.Layer):
+    def call(self, inputs):
+        self.add_loss(0.1 * ops.mean(ops.square(inputs)))
+        return inputs
 
 
 @register
@@ -58,7 +86,7 @@ class Hardest(objectives.Hard):
 
     share: float = 0.5
 
-    def __call__(self, losses, mask=None, lambda_p=None):
-        value = super().__call__(losses, mask, lambda_p)
+    def value_and_weights(self, losses, mask=None, lambda_p=None):
+        value, weights = super().value_and_weights(losses, mask, lambda_p)
         mean = objectives.maximal_expected_loss(losses, float("inf"), mask)
-        return self.share * value + (1 - self.share) * mean
+        return self.share * value + (1 - self.share) * mean, weights

@@ -1,0 +1,132 @@
+"""Trains cases on the backend named by KERAS_BACKEND: OUT.npz CASE ...
+
+On JAX and torch TensorFlow is hidden as if it were not installed.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+import traceback
+
+from tests.scripts.hide import hide
+
+if os.environ.get("KERAS_BACKEND") in ("jax", "torch"):
+    hide("tensorflow")
+
+import keras
+import numpy as np
+
+from keras_mmel import objectives
+from tests import cases
+from tests.cases import Case
+from tests.scripts import strict
+
+EVERYTHING = {
+    "model": "regularized",
+    "sample_weight": True,
+    "mask": True,
+    "teacher": True,
+}
+CASES = {
+    "hard": Case(objectives.Hard(0.5), evaluate=True),
+    "soft": Case("soft"),
+    "soft_through": Case(objectives.Soft(0.3, 0.7, stop_gradient=False)),
+    "uniform": Case("uniform"),
+    "hard_everything": Case("hard", **EVERYTHING),
+    "soft_everything": Case("soft", **EVERYTHING),
+    "regression": Case("soft", regression=True, teacher=True, mask=True),
+    "batch_norm": Case(
+        model="synchronized", optimizer=cases.adamw(global_clipnorm=1.0)
+    ),
+    "without_training": Case("soft", model="without_training"),
+    "lambda_p": Case(lambdas=(2.0, 0.1, float("inf")), epochs=3),
+    "run_eagerly": Case(mask=True, compile={"run_eagerly": True}),
+    "steps_per_execution": Case(compile={"steps_per_execution": 2}),
+}
+# Keras refuses it there.
+REFUSED_BY_KERAS = {("torch", "steps_per_execution")}
+RESUMED = {"batch_norm", "lambda_p"}
+SLOW = {"soft", "uniform", "soft_through", "hard_everything", "run_eagerly"}
+
+
+def resumes(mmel, case):
+    """Whether the saved model, trained on, gives the same numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.keras"
+        mmel.save(path)
+        loaded = keras.models.load_model(path)
+    runs = [cases.state(m, case, cases.fit(m, case)) for m in (mmel, loaded)]
+    return cases.differences(*runs) == {}
+
+
+def train(name):
+    """Logs, weights and predictions by name."""
+    case = CASES[name]
+    mmel = cases.compiled(case)
+    x, y, _ = cases.data_for(case)
+    found = {"view_weights": mmel.view_weights(x, y)}
+    found |= cases.result(mmel, case, cases.fit(mmel, case))
+    if name in RESUMED:
+        found["resumes"] = resumes(mmel, case)
+    return found
+
+
+def refusal(x, y):
+    """The message of `fit` for data that breaks the contract."""
+    mmel = cases.compiled(Case())
+    try:
+        mmel.fit(x, y, verbose=0)
+    except ValueError as error:
+        return str(error)
+    return "none"
+
+
+def refusals():
+    x, y, _ = cases.data_for(Case())
+    return {
+        "refused:plain": refusal(x["views"][:, 0], y),
+        "refused:labels": refusal(x, y[:, None] + np.zeros(3)),
+        "refused:unknown_key": refusal({**x, "masks": y}, y),
+    }
+
+
+def dropout():
+    """What moves where all is dropped, and `resumes` with dropout."""
+    # With a rate of almost 1 the head sees nothing, and learns nothing.
+    build = cases.mlp(lambda: keras.layers.Dropout(0.9999))
+    cases.MODELS["nothing"] = build, cases.MODELS["mlp"][1]
+    case = Case(model="nothing", epochs=1)
+    mmel = cases.compiled(case)
+    before = mmel.model.get_weights()
+    cases.fit(mmel, case)
+    moved = [
+        np.max(np.abs(new - old))
+        for new, old in zip(mmel.model.get_weights(), before, strict=True)
+    ]
+    # On torch only a seeded layer has a random state of its own.
+    case = Case(model="seeded_dropout", epochs=1)
+    mmel = cases.compiled(case)
+    cases.fit(mmel, case)
+    return {"dropout:moved": moved, "dropout:resumes": resumes(mmel, case)}
+
+
+def main(path, names):
+    strict.use()
+    backend = keras.backend.backend()
+    found = {"backend": backend, **refusals()}
+    for name in names:
+        if (backend, name) in REFUSED_BY_KERAS:
+            continue
+        try:
+            run = train(name)
+        except Exception:
+            run = {"error": traceback.format_exc()}
+        found |= {f"{name}:{key}": value for key, value in run.items()}
+    found |= dropout()
+    found["tensorflow"] = "tensorflow" in sys.modules
+    np.savez(path, **found)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,142 @@
+"""Trains cases on a number of replicas: REPLICAS OUT.npz CASE ...
+
+A process of its own for each number: TensorFlow's collectives of a process
+stay bound to the first size of a group that they see.
+"""
+
+import sys
+import traceback
+
+import numpy as np
+import tensorflow as tf
+
+from keras_mmel import objectives
+from tests import cases
+from tests.cases import Case
+from tests.scripts import strict
+
+EVERYTHING = {
+    "model": "regularized",
+    "sample_weight": True,
+    "mask": True,
+    "teacher": True,
+}
+STEPS = {"compile": {"steps_per_execution": 2}}
+# Name: replicas, case. Sizes: 8 examples are 4, 4 or 2, 2, 2, 2; 7 split as
+# 4, 3 and 2, 2, 2, 1; 15 are batches of 8 and 7.
+TABLE = {
+    "hard_everything": ((2, 4), Case(objectives.Hard(0.5), **EVERYTHING)),
+    "soft_everything": ((2, 4), Case("soft", **EVERYTHING)),
+    "uniform_everything": ((2,), Case("uniform", **EVERYTHING)),
+    "hard_uneven": ((1, 2, 4), Case(objectives.Hard(0.5), examples=15)),
+    "soft_uneven": ((2, 4), Case("soft", examples=15, dataset=True)),
+    "uniform_uneven": ((2,), Case("uniform", examples=7, sample_weight=True)),
+    "sum": (
+        (2, 4),
+        Case(
+            reduction="sum",
+            sample_weight=True,
+            examples=15,
+            optimizer=cases.sgd(0.01),
+        ),
+    ),
+    "mean_with_sample_weight": (
+        (2, 4),
+        Case(
+            reduction="mean_with_sample_weight", sample_weight=True, examples=15
+        ),
+    ),
+    "synchronized": ((2,), Case(model="synchronized", examples=16)),
+    "lambda_p": ((2,), Case(lambdas=(1.0, float("inf")), evaluate=True)),
+    "two_outputs": (
+        (2,),
+        Case(model="two_outputs", examples=7, sample_weight=True),
+    ),
+    "run_eagerly": ((2,), Case(examples=15, compile={"run_eagerly": True})),
+    "last_of_3": ((2,), Case(examples=11)),
+    "last_of_4": ((4,), Case(examples=12)),
+    "unbuilt": ((2,), Case(model="unbuilt", examples=15, dataset=True)),
+    "add_loss": ((2,), Case(model="add_loss")),
+    "adamw": (
+        (2,),
+        Case(
+            examples=16, optimizer=cases.adamw(use_ema=True, ema_momentum=0.5)
+        ),
+    ),
+    "subclassed": ((2,), Case(model="without_training", teacher=True)),
+    "mixed_float16": ((2,), Case(precision="mixed_float16", examples=16)),
+    "steps_per_execution": ((1, 2), Case(examples=24, **STEPS)),
+    # A replica gets no example: it fails, and breaks what the process shares.
+    "last_of_1": ((2, 4), Case(examples=9)),
+}
+SLOW = {
+    "uniform_everything",
+    "sum",
+    "run_eagerly",
+    "last_of_3",
+    "last_of_4",
+    "unbuilt",
+    "add_loss",
+    "adamw",
+    "subclassed",
+    "mixed_float16",
+    "steps_per_execution",
+}
+
+
+def case_of(name):
+    """The case with batches of 8, as many as replicas divide."""
+    case = TABLE[name][1]
+    examples = 8 if case.examples == Case.examples else case.examples
+    return cases.dataclasses.replace(case, batch_size=8, examples=examples)
+
+
+def refusal(case, scope):
+    """The error of `fit`, and the weights that it left."""
+    mmel = cases.compiled(case, scope)
+    try:
+        cases.fit(mmel, case, epochs=1)
+    except Exception as error:
+        message = str(error)
+    weights = enumerate(mmel.model.get_weights())
+    return {"message": message, **{f"weight/{i}": w for i, w in weights}}
+
+
+def plain_keras_error(case, scope):
+    """The error of plain Keras with the settings of a case, or "none"."""
+    with scope():
+        model = cases.build(case)
+        model.compile("sgd", **cases.settings(case))
+    try:
+        x, y = cases.plain_examples(case, case.examples)
+        model.fit(x, y, batch_size=case.batch_size, verbose=0)
+    except tf.errors.OpError as error:
+        return str(error)[:60]
+    return "none"
+
+
+def main(replicas, path, names):
+    strict.use()
+    # As in conftest.py, before TensorFlow touches a device.
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * replicas,
+    )
+    devices = [f"CPU:{i}" for i in range(replicas)]
+    scope = tf.distribute.MirroredStrategy(devices).scope
+    results = {}
+    for name in names:
+        case = case_of(name)
+        try:
+            run = refusal if name == "last_of_1" else cases.train
+            found = run(case, scope)
+        except Exception:
+            found = {"error": traceback.format_exc()}
+        if name == "steps_per_execution":
+            found["plain"] = plain_keras_error(case, scope)
+        results |= {f"{name}:{key}": value for key, value in found.items()}
+    np.savez(path, **results)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
