@@ -145,6 +145,7 @@ MODELS = {
         mlp(kernel_regularizer=L2, activity_regularizer=L2),
         _features,
     ),
+    "l2": (mlp(kernel_regularizer=L2), _features),
     "add_loss": (mlp(user_objects.AddsLoss), _features),
     "batch_norm": (
         mlp(

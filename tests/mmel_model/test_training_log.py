@@ -5,156 +5,139 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import keras_mmel
-from tests.mmel_model.compare import BATCH
-from tests.mmel_model.compare import CLASSES
-from tests.mmel_model.compare import FEATURES
-from tests.mmel_model.compare import as_dataset
-from tests.mmel_model.compare import batches
-from tests.mmel_model.compare import crossentropy
-from tests.mmel_model.compare import mlp
-from tests.mmel_model.compare import sgd
+from tests import cases
+from tests.cases import Case
 
 STATISTICS = {"loss", "original_loss", "effective_views"}
+NAMES = {"loss", "accuracy", "weighted"}
+STILL = {"model": "l2", "optimizer": lambda: keras.optimizers.SGD(0.0)}
 
 
-def regularized():
-    return mlp(kernel_regularizer=keras.regularizers.L2(0.05))
+def assert_logs(found, expected):
+    assert set(found) == set(expected)
+    for key, value in expected.items():
+        assert_allclose(found[key], value, 1e-5, err_msg=key)
 
 
-def settings():
-    """Metrics of both kinds, made anew for each model."""
-    return {
-        "loss": crossentropy(),
-        "metrics": [
-            "accuracy",
-            keras.metrics.SparseCategoricalCrossentropy(
-                from_logits=True, name="crossentropy"
-            ),
-        ],
-        "weighted_metrics": [
-            keras.metrics.SparseTopKCategoricalAccuracy(2, name="top2")
-        ],
-    }
-
-
-def compiled(learning_rate=0.0, objective="hard"):
-    mmel = keras_mmel.MMELModel(regularized(), objective)
-    mmel.compile(keras.optimizers.SGD(learning_rate), **settings())
-    return mmel
-
-
-def originals(groups):
-    x = np.concatenate([batch[0]["views"][:, 0] for batch in groups])
-    return x, np.concatenate([batch[1] for batch in groups])
-
-
-@pytest.mark.parametrize("objective", ["hard", "soft", "uniform"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-def test_metrics_see_the_originals(objective, weighted):
-    groups = batches(3, last=2)
-    x, y = originals(groups)
-    weights = np.linspace(0.1, 3, len(y)) if weighted else None
-    if weighted:
-        parts = np.split(weights, [BATCH, 2 * BATCH])
-        groups = [
-            (*group, part) for group, part in zip(groups, parts, strict=True)
-        ]
-    mmel = compiled(0.0, objective)
-    log = mmel.fit(
-        as_dataset(groups), epochs=2, verbose=0, shuffle=False
-    ).history
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("hard", sample_weight=True, **STILL),
+        Case("soft", **STILL),
+        Case("uniform", dataset=True, **STILL),
+    ],
+    ids=["hard_weighted", "soft", "uniform"],
+)
+def test_metrics_see_the_originals(case):
+    x, y, weight = cases.data_for(case)
+    mmel = cases.compiled(case)
+    log = cases.fit(mmel, case)
     plain = mmel.model
-    plain.compile(**settings())
-    wanted = plain.evaluate(
-        x, y, BATCH, 0, sample_weight=weights, return_dict=True
+    plain.compile(**cases.settings(case))
+    expected = plain.evaluate(
+        x["views"][:, 0],
+        y,
+        case.batch_size,
+        0,
+        sample_weight=weight,
+        return_dict=True,
     )
-    wanted["original_loss"] = wanted.pop("loss")
-    assert set(log) == STATISTICS | set(wanted)
-    for key, value in wanted.items():
-        # Both epochs: nothing is carried over.
-        assert_allclose(log[key], [value, value], 1e-5, err_msg=key)
+    expected["original_loss"] = expected.pop("loss")
+    for name in ("loss", "effective_views"):
+        expected[name] = log[name][0]
+    # In both epochs: nothing is carried over.
+    assert_logs(log, {key: [v, v] for key, v in expected.items()})
     assert np.all(np.array(log["loss"]) != log["original_loss"])
 
 
 def test_metrics_see_the_predictions_before_the_update():
-    x, y = batches(1)[0]
-    first, second = (
-        compiled(0.5).train_on_batch(x, y, return_dict=True),
-        compiled(0.0).train_on_batch(x, y, return_dict=True),
-    )
-    assert first == second
+    logs = []
+    for case in (Case(), Case(optimizer=STILL["optimizer"])):
+        x, y = cases.batches_of(case)[0]
+        mmel = cases.compiled(case)
+        logs.append(mmel.train_on_batch(x, y, return_dict=True))
+    assert logs[0] == logs[1]
 
 
-@pytest.mark.parametrize("objective", ["hard", "soft"])
-def test_validation_is_that_of_the_wrapped_model(objective):
-    rng = np.random.default_rng(7)
-    x = rng.normal(size=(7, FEATURES)).astype("float32")
-    y = rng.integers(0, CLASSES, 7)
-    mmel = compiled(0.1, objective)
-    seen = []
+@pytest.mark.parametrize("form", ["arrays", "weighted", "dataset", "sequence"])
+def test_plain_examples_are_scored_as_by_the_wrapped_model(form):
+    case = Case("soft", model="l2", epochs=2)
+    x, y = cases.plain_examples(case)
+    weight = np.linspace(0.1, 3, len(y)) if form == "weighted" else None
+    given = (x, y) if weight is None else (x, y, weight)
+    if form == "dataset":
+        import tensorflow as tf
 
-    def evaluate(epoch, logs):
+        given = tf.data.Dataset.from_tensor_slices(given).batch(4)
+    elif form == "sequence":
+        given = _Batches(x, y)
+    mmel = cases.compiled(case)
+
+    def plain_scores():
         plain = keras.models.clone_model(mmel.model)
         plain.set_weights(mmel.model.get_weights())
-        plain.compile(**settings())
-        seen.append(plain.evaluate(x, y, 3, 0, return_dict=True))
+        plain.compile(**cases.settings(case))
+        return plain.evaluate(
+            x, y, 4, 0, sample_weight=weight, return_dict=True
+        )
 
-    log = mmel.fit(
-        as_dataset(batches()),
-        epochs=2,
-        verbose=0,
-        shuffle=False,
-        validation_data=(x, y),
-        validation_batch_size=3,
-        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=evaluate)],
-    ).history
-    validation = {key for key in log if key.startswith("val_")}
-    assert validation == {f"val_{key}" for key in seen[0]}
-    for key in seen[0]:
-        wanted = [logs[key] for logs in seen]
-        assert_allclose(log[f"val_{key}"], wanted, 1e-6, err_msg=key)
+    scores = []
+    log = cases.fit(
+        mmel,
+        case,
+        validation_data=given,
+        validation_batch_size=4,
+        callbacks=[
+            keras.callbacks.LambdaCallback(
+                on_epoch_end=lambda epoch, logs: scores.append(plain_scores())
+            )
+        ],
+    )
+    assert set(scores[0]) == NAMES
+    found = {k: v for k, v in log.items() if k.startswith("val_")}
+    assert_logs(
+        found, {f"val_{k}": [one[k] for one in scores] for k in scores[0]}
+    )
     assert log["val_loss"][0] != log["val_loss"][1]
+    if form != "weighted":
+        data = (x, y) if form == "arrays" else (given,)
+        found = mmel.evaluate(*data, verbose=0, return_dict=True)
+        assert_logs(found, scores[-1])
+        predicted = mmel.predict(data[0], verbose=0)
+        assert_allclose(predicted, mmel.model(x).numpy(), 1e-5, 1e-6)
+    predicted = mmel.predict_on_batch(x[:4])
+    assert np.array_equal(predicted, mmel.model.predict_on_batch(x[:4]))
 
 
-def test_evaluation_logs_no_statistics_of_views():
-    groups = batches()
-    x, y = originals(groups)
-    mmel = compiled(0.1)
-    names = {"loss", "accuracy", "crossentropy", "top2"}
-    before = mmel.evaluate(x, y, verbose=0, return_dict=True)
-    assert set(before) == names
-    mmel.fit(as_dataset(groups), verbose=0, shuffle=False)
-    after = mmel.evaluate(x, y, verbose=0, return_dict=True)
-    assert set(after) == names
-    assert set(mmel.test_on_batch(x, y, return_dict=True)) == names
-    assert len(mmel.evaluate(x, y, verbose=0)) == len(names)
-    # They are back for training.
-    assert (
-        set(mmel.train_on_batch(*groups[0], return_dict=True))
-        == names | STATISTICS
-    )
+class _Batches(keras.utils.PyDataset):
+    def __init__(self, x, y):
+        super().__init__()
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return -(-len(self.y) // 4)
+
+    def __getitem__(self, index):
+        rows = slice(4 * index, 4 * index + 4)
+        return self.x[rows], self.y[rows]
 
 
-def test_callbacks_see_the_statistics():
+def test_evaluation_logs_no_statistics_of_views(capsys):
+    case = Case(epochs=5)
+    x, y = cases.plain_examples(case)
+    mmel = cases.compiled(case)
+    assert set(mmel.evaluate(x, y, verbose=0, return_dict=True)) == NAMES
+    # Callbacks and the terminal see the statistics of training.
     monitor = keras.callbacks.EarlyStopping(
-        "original_loss", patience=0, mode="min"
+        "original_loss", patience=0, mode="max"
     )
-    mmel = compiled(0.0)
-    log = mmel.fit(
-        as_dataset(batches(2)),
-        epochs=5,
-        verbose=0,
-        shuffle=False,
-        callbacks=[monitor],
-    ).history
-    assert len(log["loss"]) == 2
-
-
-def test_verbose_training_prints_the_statistics(capsys):
-    mmel = keras_mmel.MMELModel(mlp())
-    mmel.compile(sgd(), crossentropy())
-    mmel.fit(as_dataset(batches(2)), verbose=2, shuffle=False)
+    log = cases.fit(mmel, case, callbacks=[monitor], verbose=2)
+    assert set(log) == NAMES | STATISTICS and len(log["loss"]) == 2
     printed = capsys.readouterr().out
-    for name in STATISTICS:
-        assert f"{name}: " in printed
+    assert all(f"{name}: " in printed for name in STATISTICS)
+    assert set(mmel.evaluate(x, y, verbose=0, return_dict=True)) == NAMES
+    assert set(mmel.test_on_batch(x, y, return_dict=True)) == NAMES
+    assert len(mmel.evaluate(x, y, verbose=0)) == len(NAMES)
+    # They are back for training.
+    found = mmel.train_on_batch(*cases.batches_of(case)[0], return_dict=True)
+    assert set(found) == NAMES | STATISTICS
