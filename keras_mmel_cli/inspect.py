@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> None:
     names = read_manifest(options.directory).label_names
     report = inspect_records(
         read_records(options.directory),
+        label_names=names,
         num_examples=options.examples,
         example_ids=options.id,
         seed=options.seed,
@@ -64,12 +65,11 @@ def run(options: argparse.Namespace) -> None:
         )
     title = str(options.directory)
     if options.html:
-        page = to_html(report, title, label_names=names)
+        page = to_html(report, title)
         pathlib.Path(options.html).write_text(page, encoding="utf-8")
     text = to_terminal(
         report,
         title,
-        label_names=names,
         color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
         width=shutil.get_terminal_size().columns,
     )

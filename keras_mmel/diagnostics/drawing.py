@@ -36,7 +36,6 @@ _LOSSES = {
     "original_loss": ("originals", _BLUE),
     "val_loss": ("validation", _GREEN),
 }
-_MOST_LINES = 7
 _CHARACTERS = 52
 
 
@@ -145,16 +144,12 @@ def _draw_effective(axes, run):
 
 def _draw_by_view(axes, run):
     values = np.array([found["relative_weight"] for found in run.summaries])
-    has_legend = values.shape[1] <= _MOST_LINES
     for index, of_view in enumerate(values.T):
-        if not np.isfinite(of_view).any():
-            continue
-        color, label = INK, run.view_names[index]
-        if index and has_legend:
-            color = _CYCLE[(index - 1) % len(_CYCLE)]
-        elif index:
-            color, label = _ORANGE, "augmented" if index == 1 else None
-        axes.plot(run.steps, of_view, color=color, label=label, marker=".")
+        if np.isfinite(of_view).any():
+            color = _CYCLE[(index - 1) % len(_CYCLE)] if index else INK
+            # More names than colours would tell nothing.
+            label = run.view_names[index] if index <= len(_CYCLE) else None
+            axes.plot(run.steps, of_view, color=color, label=label, marker=".")
     axes.axhline(1, **_DASHED)
     _finish(axes, run, "Mean weight of each view, in equal shares")
 

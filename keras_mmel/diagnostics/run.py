@@ -65,7 +65,7 @@ class Run:
     losses: list[np.ndarray] = dataclasses.field(default_factory=list)
     logs: list[dict] = dataclasses.field(default_factory=list)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.mask = np.asarray(self.mask, dtype=bool)
         self._records: list[Record] = []
         if self.classes is not None:

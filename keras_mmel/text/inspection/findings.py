@@ -1,4 +1,4 @@
-"""What augmented files hold, counted in one pass."""
+"""What augmented files hold, counted in one pass and said in words."""
 
 import dataclasses
 import itertools
@@ -7,6 +7,8 @@ from collections import Counter
 from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Sequence
+
+import numpy as np
 
 from keras_mmel.pages.words import count_words
 from keras_mmel.pages.words import mark
@@ -18,85 +20,26 @@ FAR = 0.5
 
 
 @dataclasses.dataclass
-class Mean:
-    """A running mean; a share is one of zeros and ones."""
-
-    total: float = 0.0
-    count: int = 0
-
-    def add(self, value: float) -> None:
-        """Sees one more number."""
-        self.total += value
-        self.count += 1
-
-    @property
-    def value(self) -> float:
-        """The mean, NaN where nothing was seen."""
-        return self.total / self.count if self.count else float("nan")
-
-
-def _named(kind: type, *names: str):
-    return dataclasses.field(
-        default_factory=lambda: {name: kind() for name in names}
-    )
-
-
-@dataclasses.dataclass
 class Findings:
-    """What `inspect_records` found.
+    """What `inspect_records` found, in words.
 
     Attributes:
-        views: How many examples have how many views, the original not counted.
-        lengths: How often each length occurs; of a pair in both texts, and of
-            tokens with the special ones, where token ids are stored.
-        shares: How different views are from their original and each other.
-        equal: Number of views with a text that their example has already.
-        teacher: How often the teacher gives an original and its views their
-            label, and views the class of their original. Values of a
-            regression agree that differ by 0.5 at most.
-        distance: Mean distance of the teacher's values for view and original;
-            nothing is seen where it predicts classes.
-        by_class: For each label, the share of views that the teacher gives
-            this label.
-        labels: How often each class occurs as a label.
-        examples: Records to show.
+        tables: Titles, each with rows of a name and a value.
+        examples: Headings, each with a row for the original and its views: the
+            number of the view, pairs of the original's text and its own, and
+            what the teacher says.
         missing_ids: Ids that were asked for and are not there.
     """
 
-    views: Counter[int] = dataclasses.field(default_factory=Counter)
-    lengths: dict[str, Counter[int]] = _named(
-        Counter,
-        "words of an original",
-        "words of a view",
-        "tokens of an original",
-    )
-    shares: dict[str, Mean] = _named(
-        Mean,
-        "words of a view that were replaced",
-        "words in which two views differ",
-        "examples with all views distinct",
-    )
-    equal: dict[str, int] = _named(
-        int, "views equal to their original", "views equal to another view"
-    )
-    teacher: dict[str, Mean] = _named(
-        Mean,
-        "originals that get their label",
-        "views that get this label",
-        "views judged as their original",
-    )
-    distance: Mean = dataclasses.field(default_factory=Mean)
-    by_class: dict[int, Mean] = dataclasses.field(
-        default_factory=lambda: defaultdict(Mean)
-    )
-    labels: Counter[int] = dataclasses.field(default_factory=Counter)
-    examples: list[Record] = dataclasses.field(default_factory=list)
-    missing_ids: list[str] = dataclasses.field(default_factory=list)
+    tables: list[tuple[str, list[tuple[str, str]]]]
+    examples: list[tuple[str, list[tuple[str, list[tuple[str, str]], str]]]]
+    missing_ids: list[str]
 
 
 def inspect_records(
     records: Iterable[Record],
     *,
+    label_names: Sequence[str] | None = None,
     num_examples: int = 5,
     example_ids: Sequence[str] = (),
     seed: int = 0,
@@ -105,6 +48,7 @@ def inspect_records(
 
     Args:
         records: As `keras_mmel.text.files.read_records` gives them.
+        label_names: Names of the classes.
         num_examples: How many records to show, drawn without replacement.
         example_ids: Ids of the records to show instead.
         seed: Seed of the draw.
@@ -119,16 +63,16 @@ def inspect_records(
     from keras_mmel.text.inspection import inspect_records
 
     found = inspect_records(read_records("augmented/rte"))
-    print(found.distinct_groups.value)
+    print(found.tables)
     ```
     """
-    found = Findings()
+    counts = _Counts()
     draw = random.Random(seed)
-    wanted: dict[str, Record | None] = dict.fromkeys(map(str, example_ids))
-    drawn = []
+    wanted = {str(name): None for name in example_ids}
+    drawn: list = []
     for number, record in enumerate(records):
-        _count_texts(found, record)
-        _count_teacher(found, record)
+        counts.add_texts(record)
+        counts.add_teacher(record)
         if record.example_id in wanted:
             wanted[record.example_id] = record
         if len(drawn) < num_examples:
@@ -137,34 +81,143 @@ def inspect_records(
             place = draw.randrange(number + 1)  # algorithm R
             if place < num_examples:
                 drawn[place] = (number, record)
+    shown = [record for _, record in sorted(drawn, key=lambda pair: pair[0])]
     if wanted:
-        found.examples = [r for r in wanted.values() if r is not None]
-        found.missing_ids = [name for name, r in wanted.items() if r is None]
-    else:
-        drawn.sort(key=lambda pair: pair[0])
-        found.examples = [record for _, record in drawn]
-    return found
+        shown = [record for record in wanted.values() if record is not None]
+    return Findings(
+        counts.tables(label_names),
+        [_example(record, label_names) for record in shown],
+        [name for name, record in wanted.items() if record is None],
+    )
 
 
-def _count_texts(found, record):
-    original = record.texts
-    views = [view.texts for view in record.views]
-    found.views[len(views)] += 1
-    found.lengths["words of an original"][_length(original)] += 1
-    if len(record.token_ids):
-        found.lengths["tokens of an original"][len(record.token_ids)] += 1
-    for view in views:
-        found.lengths["words of a view"][_length(view)] += 1
-        share = _other_words(original, view)
-        found.shares["words of a view that were replaced"].add(share)
-    for pair in itertools.combinations(views, 2):
-        found.shares["words in which two views differ"].add(_other_words(*pair))
-    same = views.count(original)
-    doublets = len(views) - len(set(views)) - max(0, same - 1)
-    found.equal["views equal to their original"] += same
-    found.equal["views equal to another view"] += doublets
-    is_distinct = not same and not doublets
-    found.shares["examples with all views distinct"].add(is_distinct)
+class _Counts:
+    """Sums over records, by the names under which they are shown."""
+
+    def __init__(self):
+        self.views = Counter()
+        self.lengths = defaultdict(Counter)
+        self.labels = Counter()
+        self.same = self.doublets = 0
+        # Of each share and mean, by its name or the class that it is of.
+        self.totals, self.sizes = Counter(), Counter()
+
+    def see(self, name, value):
+        self.totals[name] += value
+        self.sizes[name] += 1
+
+    def add_texts(self, record):
+        original = record.texts
+        views = [view.texts for view in record.views]
+        self.views[len(views)] += 1
+        self.lengths["words of an original"][_length(original)] += 1
+        if len(record.token_ids):
+            self.lengths["tokens of an original"][len(record.token_ids)] += 1
+        for view in views:
+            self.lengths["words of a view"][_length(view)] += 1
+            share = _other_words(original, view)
+            self.see("words of a view that were replaced", share)
+        for pair in itertools.combinations(views, 2):
+            self.see("words in which two views differ", _other_words(*pair))
+        same = views.count(original)
+        doublets = len(views) - len(set(views)) - max(0, same - 1)
+        self.same += same
+        self.doublets += doublets
+        self.see("examples with all views distinct", not same + doublets)
+
+    def add_teacher(self, record):
+        label, own = record.label, record.teacher
+        if isinstance(label, int):
+            self.labels[label] += 1
+        if not own:
+            return
+        is_value = len(own) == 1
+        # -1 is a label that is hidden, as in the test sets of GLUE.
+        is_known = label is not None and (is_value or label >= 0)
+        said = own[0] if is_value else own.index(max(own))
+        if is_known:
+            agrees = abs(said - label) <= FAR
+            self.see("originals that get their label", agrees)
+        for theirs in (view.teacher for view in record.views if view.teacher):
+            of_view = theirs[0] if is_value else theirs.index(max(theirs))
+            distance = abs(of_view - said)
+            self.see("views judged as their original", distance <= FAR)
+            if is_value:
+                self.see("mean distance of view and original", distance)
+            if is_known:
+                agrees = abs(of_view - label) <= FAR
+                self.see("views that get this label", agrees)
+                if not is_value:
+                    self.see(label, agrees)
+
+    def tables(self, label_names):
+        fewest, most = min(self.views, default=0), max(self.views, default=0)
+        each = (
+            f"{fewest} to {most} of an" if fewest < most else f"{most} of each"
+        )
+        views = self.lengths["words of a view"].total()
+        lengths = ("words of an original", "words of a view")
+        shares = (
+            "words of a view that were replaced",
+            "words in which two views differ",
+            "examples with all views distinct",
+        )
+        teacher = (
+            "originals that get their label",
+            "views that get this label",
+            "views judged as their original",
+        )
+        tables = {
+            "Size": [
+                ("examples", f"{self.views.total()}"),
+                ("views", f"{views}, {each} example"),
+            ],
+            "Lengths": [
+                (name, _spread(self.lengths[name]))
+                for name in (*lengths, "tokens of an original")
+                if self.lengths[name]
+            ],
+            "Distinctness": [
+                *((name, self._share(name)) for name in shares),
+                ("views equal to their original", f"{self.same}"),
+                ("views equal to another view", f"{self.doublets}"),
+            ],
+            "Teacher": [
+                ("teacher", "no predictions; `keras-mmel label` adds them")
+            ],
+        }
+        distance = "mean distance of view and original"
+        if any(self.sizes[name] for name in teacher):
+            near = f", within {FAR}" if self.sizes[distance] else ""
+            rows = [(f"{name}{near}", self._of(name)) for name in teacher]
+            if self.sizes[distance]:
+                mean = self.totals[distance] / self.sizes[distance]
+                rows.append((distance, f"{mean:.3f}"))
+            tables["Teacher"] = rows
+        classes = sorted(name for name in self.sizes if isinstance(name, int))
+        if classes:
+            tables["Views with the label of their original, by label"] = [
+                (_name(label, label_names), self._of(label))
+                for label in classes
+            ]
+        if self.labels:
+            tables["Labels"] = [
+                (_name(label, label_names), f"{count} examples")
+                for label, count in sorted(self.labels.items())
+            ]
+        return list(tables.items())
+
+    def _share(self, name):
+        if not self.sizes[name]:
+            return "-"
+        return f"{100 * self.totals[name] / self.sizes[name]:.1f}%"
+
+    def _of(self, name):
+        if not self.sizes[name]:
+            return "-"
+        return (
+            f"{self._share(name)} ({self.totals[name]} of {self.sizes[name]})"
+        )
 
 
 def _length(texts):
@@ -180,27 +233,44 @@ def _other_words(first, second):
     return sum(differs for a, b in pairs for _, differs in mark(a, b)) / words
 
 
-def _count_teacher(found, record):
-    label, own = record.label, record.teacher
-    if isinstance(label, int):
-        found.labels[label] += 1
-    if not own:
-        return
-    is_value = len(own) == 1
-    # -1 is a label that is hidden, as in the test sets of GLUE.
-    is_known = label is not None and (is_value or label >= 0)
-    said = own[0] if is_value else own.index(max(own))
-    if is_known:
-        agrees = abs(said - label) <= FAR
-        found.teacher["originals that get their label"].add(agrees)
-    for theirs in (view.teacher for view in record.views if view.teacher):
-        of_view = theirs[0] if is_value else theirs.index(max(theirs))
-        distance = abs(of_view - said)
-        found.teacher["views judged as their original"].add(distance <= FAR)
-        if is_value:
-            found.distance.add(distance)
-        if is_known:
-            agrees = abs(of_view - label) <= FAR
-            found.teacher["views that get this label"].add(agrees)
-            if not is_value:
-                found.by_class[label].add(agrees)
+def _spread(counts):
+    values = np.repeat(list(counts), list(counts.values()))
+    median, most = np.percentile(values, [50, 95], method="inverted_cdf")
+    return (
+        f"mean {values.mean():.1f}, median {median}, 95% up to {most}, "
+        f"{values.min()} to {values.max()}"
+    )
+
+
+def _example(record, label_names):
+    label = _name(record.label, label_names)
+    heading = f"Example {record.example_id}, label {label}"
+    if said := _prediction(record.teacher, label_names):
+        heading += f", teacher {said}"
+    rows = [("", list(zip(record.texts, record.texts, strict=True)), "")]
+    for number, view in enumerate(record.views, start=1):
+        pairs = list(zip(record.texts, view.texts, strict=True))
+        said = _prediction(view.teacher, label_names)
+        rows.append((f"{number}", pairs, said))
+    return heading, rows
+
+
+def _name(label, label_names):
+    """What a label is called, with its number where it has a name."""
+    if label is None:
+        return "none"
+    if not isinstance(label, int):
+        return f"{label:.4g}"
+    if not label_names or not 0 <= label < len(label_names):
+        return str(label)
+    name = label_names[label]
+    return name if name == str(label) else f"{name} ({label})"
+
+
+def _prediction(values, label_names):
+    if not values:
+        return ""
+    if len(values) == 1:
+        return f"{values[0]:.2f}"
+    best = max(values)
+    return f"{_name(values.index(best), label_names)}, {best:.2f}"
