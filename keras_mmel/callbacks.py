@@ -7,7 +7,7 @@ import keras
 
 from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
-from keras_mmel.scores.of_views import ViewValues
+from keras_mmel.scores.of_views import ViewScorer
 
 
 class LambdaSchedule(keras.callbacks.Callback):
@@ -103,13 +103,13 @@ class ViewScores(keras.callbacks.Callback):
             )
         self.groups = groups
         self.prefix = prefix
-        self._values: ViewValues | None = None
+        self._scorer: ViewScorer | None = None
 
     def on_train_begin(self, logs=None):
         # Traced anew: the model may have been compiled since the last `fit`.
-        self._values = ViewValues(self.model)
+        self._scorer = ViewScorer(self.model)
 
     def on_epoch_end(self, epoch, logs=None):
-        scores = self._values.scores(self._values.collect(self.groups))
+        scores = self._scorer(self.groups)
         if logs is not None:
             logs.update({self.prefix + k: v for k, v in scores.items()})

@@ -141,14 +141,6 @@ class Comparison:
             rows.append([f"{method} - {self.baseline}", *cells])
         return rows
 
-    def markdown(
-        self, scores: Sequence[str] | None = None, adjusted: bool = False
-    ) -> str:
-        """Makes the table of `table` in Markdown."""
-        head, *rows = self.table(scores, adjusted)
-        lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
     def __str__(self) -> str:
         # One line a score: there may be more scores than a terminal is wide.
         columns = self.table()

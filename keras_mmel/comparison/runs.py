@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import time
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from keras_mmel import version
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
-from keras_mmel.scores.of_views import ViewValues
+from keras_mmel.scores.of_views import evaluate_views
 
 PLAIN = "plain"
 
@@ -117,7 +118,8 @@ def compare(
             run = _Run(make_model, groups, method, objective, seed, epochs)
             path = None
             if records is not None:
-                path = pathlib.Path(records) / f"{_slug(method)}-{seed}.json"
+                name = re.sub(r"[^\w.]+", "-", f"{method}-{seed}.json")
+                path = pathlib.Path(records) / name
             record = run.read(path)
             if record is None:
                 record = run.train(test)
@@ -297,10 +299,8 @@ def _parts(test):
 def _scores(model, data):
     spec = getattr(data, "element_spec", data)
     if contract.is_group(spec[0]):
-        values = ViewValues(model)
-        if isinstance(data, tuple):
-            data = tf.data.Dataset.from_tensor_slices(data).batch(32)
-        return values.scores(values.collect(data)).items()
+        given = data if isinstance(data, tuple) else (data,)
+        return evaluate_views(model, *given).items()
     given = data if isinstance(data, tuple) else (data,)
     return model.evaluate(*given, verbose=0, return_dict=True).items()
 
@@ -322,11 +322,6 @@ def _digest(model):
     told = [[list(w.shape) for w in model.trainable_weights], optimizer]
     text = json.dumps(told, default=repr, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _slug(method):
-    kept = (c if c.isalnum() or c in "-." else "-" for c in method)
-    return "".join(kept).strip("-")
 
 
 def _write(path, record):

@@ -4,8 +4,8 @@ import contextlib
 import operator
 from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Iterator
 from typing import Any
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -18,9 +18,6 @@ from keras_mmel.losses import of_groups
 from keras_mmel.losses import soft_targets
 from keras_mmel.objectives import Uniform
 from keras_mmel.scores import summary
-
-# Keras's metrics that are means of a function of one example.
-_MeanMetric = keras.metrics.MeanMetricWrapper
 
 
 def evaluate_views(
@@ -78,19 +75,44 @@ def evaluate_views(
     scores["worst_accuracy"]  # right under every view
     ```
     """
-    values = ViewValues(model)
-    batches = _batches(x, y, sample_weight, batch_size)
-    return values.scores(values.collect(batches, steps))
+    batches = x
+    if isinstance(x, dict):
+        arrays = (x, y) if sample_weight is None else (x, y, sample_weight)
+        batches = _slices(arrays, batch_size)
+    elif y is not None or sample_weight is not None:
+        raise ValueError(
+            "`y` and `sample_weight` go with arrays in `x`; batches bring "
+            f"their own. Received: x of type {type(x).__name__}"
+        )
+    elif isinstance(x, keras.utils.PyDataset):
+        batches = (x[i] for i in range(len(x)))
+    return ViewScorer(model)(batches, steps)
 
 
-class ViewValues:
-    """Values for every view, of the loss and the metrics of one model.
+class _Metric(NamedTuple):
+    """A compiled metric that is a mean over examples.
 
-    Traced once, so that the scores of several data sets or epochs cost one
-    trace.
+    Attributes:
+        output: Place of its output among all.
+        metric: Keras's metric, with the function.
+        up: Whether more is better; None where Keras does not know.
+        weighted: Whether it is one of `weighted_metrics`.
+    """
+
+    output: int
+    metric: Any
+    up: bool | None
+    weighted: bool
+
+
+class ViewScorer:
+    """Scores one model on groups, traced once for several data sets.
 
     Args:
         model: A compiled model.
+
+    Raises:
+        ValueError: If it is not compiled.
     """
 
     def __init__(self, model: keras.Model):
@@ -100,27 +122,24 @@ class ViewValues:
                 f"before. Received: model={model!r}"
             )
         self._model = model
-        self._up: dict[str, bool | None] = {}
-        self._weighted = {"loss"}
-        self._metrics: list[tuple[str, int, Any]] | None = None
+        self._metrics: dict[str, _Metric] | None = None
         self._step: Callable = self._values
         if keras.backend.backend() == "tensorflow" and not model.run_eagerly:
             import tensorflow as tf
 
             self._step = tf.function(self._values, reduce_retracing=True)
 
-    def collect(
+    def __call__(
         self, batches: Iterable, steps: int | None = None
-    ) -> dict[str, np.ndarray]:
-        """Computes the values of all views.
+    ) -> dict[str, float]:
+        """Computes the scores.
 
         Args:
             batches: Batches of groups.
             steps: Batches to take; all where it is None.
 
         Returns:
-            For each name an array `(examples, num_views)`, and `"mask"`;
-            `"weight"` and `"regularization"` are `(examples,)`.
+            Names and values of the scores.
         """
         found: dict[str, list] = {}
         for number, batch in enumerate(batches):
@@ -131,139 +150,113 @@ class ViewValues:
             y = groups.split_labels(y).label
             checks.check_labels(y, groups.sizes_of(x))
             x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
-            self._find_metrics(x, y)
+            if self._metrics is None:
+                self._metrics = self._find_metrics(x, y)
             with _no_gradient():
                 values = self._step(x, y)
-            values = {k: checks.to_numpy(v) for k, v in values.items()}
-            shape = values["loss"].shape
-            mask = x.get("mask")
-            values["mask"] = (
-                np.ones(shape, bool)
-                if mask is None
-                else checks.to_numpy(mask).astype(bool)
-            )
-            values["weight"] = np.ones(len(values["loss"]))
+            values["mask"] = x.get("mask", ops.ones_like(values["loss"]))
+            values["weight"] = ops.ones_like(values["loss"][:, 0])
             if weight is not None:
-                values["weight"] = checks.to_numpy(checks.per_example(weight))
+                values["weight"] = checks.per_example(weight)
             for name, value in values.items():
+                value = checks.to_numpy(value).astype("float64")
                 found.setdefault(name, []).append(value)
         if not found:
             raise ValueError(
                 "There was no batch to evaluate: `x` is empty. "
                 f"Received: x of type {type(batches).__name__}"
             )
-        together = {name: np.concatenate(v) for name, v in found.items()}
-        return {
-            name: v if v.dtype == bool else v.astype("float64")
-            for name, v in together.items()
-        }
+        return self._scores({k: np.concatenate(v) for k, v in found.items()})
 
-    def scores(self, values: dict[str, np.ndarray]) -> dict[str, float]:
-        """Computes the scores of what `collect` found."""
-        values = dict(values)
-        mask, weight = values.pop("mask"), values.pop("weight")
-        extra = values.pop("regularization").mean()
-        same = np.ones_like(weight)
+    def _scores(self, values):
+        """Scores of `(examples, num_views)` values of all batches."""
+        mask, weight = values.pop("mask").astype(bool), values.pop("weight")
+        extra = float(values.pop("regularization").mean())
         found = {}
         for name, value in values.items():
-            if name.endswith(("confidence", "right")):
+            if name.endswith("right"):
                 continue
-            counted = same
-            if name == "loss":
-                counted = weight
-            elif name in self._weighted:
-                counted = weight / weight.mean()
-            parts = (value, mask, counted)
-            found[f"original_{name}"] = summary.original(*parts)
-            found[f"mean_{name}"] = summary.mean(*parts)
-            up = self._up.get(name, False)
-            if up is not None:
-                found[f"worst_{name}"] = summary.worst(*parts, up)
-        for name in ("original_loss", "mean_loss", "worst_loss"):
-            # Keras adds what layers add to the loss, and weighs it not.
-            found[name] += float(extra)
-        for name, confidence in values.items():
             if name.endswith("confidence"):
                 name = name.removesuffix("confidence")
                 right = values[f"{name}right"]
-                ece = summary.calibration_error
-                found[f"original_{name}ece"] = ece(
-                    confidence[:, 0], right[:, 0]
-                )
-                found[f"mean_{name}ece"] = ece(confidence[mask], right[mask])
+                for part, kept in (("original", np.s_[:, 0]), ("mean", mask)):
+                    found[f"{part}_{name}ece"] = summary.calibration_error(
+                        value[kept], right[kept]
+                    )
+                continue
+            metric = self._metrics.get(name)
+            # As Keras weighs them; it adds what layers add to the loss after.
+            counted = weight if name == "loss" else np.ones_like(weight)
+            if metric is not None and metric.weighted:
+                counted = weight / weight.mean()
+            plus = extra if name == "loss" else 0.0
+            parts = (value, mask, counted)
+            found[f"original_{name}"] = summary.original(*parts) + plus
+            found[f"mean_{name}"] = summary.mean(*parts) + plus
+            up = metric.up if metric is not None else False
+            if up is not None:
+                found[f"worst_{name}"] = summary.worst(*parts, up) + plus
         return found
 
     def _find_metrics(self, x, y):
-        """Names and functions of the metrics, resolved as Keras does it."""
-        if self._metrics is not None:
-            return
-        self._metrics = []
+        """The metrics by their names, resolved as Keras does it."""
+        found = {}
         metrics = self._model._compile_metrics
         if metrics is None:
-            return
+            return found
         if not metrics.built:
             rows = self._model(groups.flatten_views(x), training=False)
             metrics.build(y, groups.sizes_of(x).originals(rows))
-        for weighted, per_output in (
-            (False, metrics._flat_metrics),
-            (True, metrics._flat_weighted_metrics),
-        ):
-            for place, of_output in enumerate(per_output):
+        of_outputs = (metrics._flat_metrics, metrics._flat_weighted_metrics)
+        for weighted, lists in enumerate(of_outputs):
+            for output, of_output in enumerate(lists):
                 for metric in of_output.metrics if of_output else ():
-                    if not isinstance(metric, _MeanMetric):
+                    if not isinstance(metric, keras.metrics.MeanMetricWrapper):
                         continue
-                    name = metric.name
-                    if of_output.output_name:
-                        name = f"{of_output.output_name}_{name}"
-                    if weighted and name in self._up:
-                        name = f"weighted_{name}"
-                    if weighted:
-                        self._weighted.add(name)
+                    prefix = of_output.output_name
+                    name = f"{prefix}_{metric.name}" if prefix else metric.name
+                    name = f"weighted_{name}" if name in found else name
                     direction = getattr(metric, "_direction", None)
-                    self._up[name] = direction and direction == "up"
-                    self._metrics.append((name, place, metric))
+                    up = direction and direction == "up"
+                    found[name] = _Metric(output, metric, up, bool(weighted))
+        return found
 
     def _values(self, x, y):
         """One value for each view, `(batch, num_views)`, by name."""
         model = self._model
         sizes = groups.sizes_of(x)
+        loss = model._compile_loss._user_loss
+        names = getattr(model, "output_names", None)
         prediction = model(groups.flatten_views(x), training=False)
-        found = of_groups.group_losses(
+        losses = of_groups.group_losses(
             Uniform(),
             sizes,
             y,
             prediction,
-            loss=model._compile_loss._user_loss,
+            loss=loss,
             loss_weights=model._compile_loss._user_loss_weights,
-            output_names=getattr(model, "output_names", None),
-        )
+            output_names=names,
+        ).losses
         extra = sum(ops.cast(v, "float32") for v in model.losses)
         values = {
-            "loss": found.losses,
-            "regularization": extra + ops.zeros_like(found.losses[:, 0]),
+            "loss": losses,
+            "regularization": extra + ops.zeros_like(losses[:, 0]),
         }
-        metrics = model._compile_metrics
-        labels = predictions = ()
-        if self._metrics:
-            labels = metrics._flatten_y(y)
-            predictions = metrics._flatten_y(prediction)
-        for name, place, metric in self._metrics or ():
-            label = sizes.repeat(labels[place])
-            value = metric._fn(label, predictions[place], **metric._fn_kwargs)
+        for name, (output, metric, *_) in self._metrics.items():
+            label, rows = (
+                model._compile_metrics._flatten_y(part)[output]
+                for part in (y, prediction)
+            )
+            value = metric._fn(sizes.repeat(label), rows, **metric._fn_kwargs)
             value = ops.cast(value, "float32")
             axes = tuple(range(1, len(value.shape)))
-            value = ops.mean(value, axis=axes) if axes else value
-            values[name] = sizes.group(value)
-        outputs = compiled.pair_outputs(
-            model._compile_loss._user_loss,
-            None,
-            y,
-            prediction,
-            getattr(model, "output_names", None),
-        )
-        for output in outputs:
-            prefix = f"{output.name}_" if len(outputs) > 1 else ""
-            for name, value in _of_classifier(output, sizes).items():
+            values[name] = sizes.group(
+                ops.mean(value, axis=axes) if axes else value
+            )
+        outputs = compiled.pair_outputs(loss, None, y, prediction, names)
+        for one in outputs:
+            prefix = f"{one.name}_" if len(outputs) > 1 else ""
+            for name, value in _of_classifier(one, sizes).items():
                 values[prefix + name] = sizes.group(value)
         return values
 
@@ -305,22 +298,6 @@ def _of_classifier(
         "confidence": confidence,
         "right": right,
     }
-
-
-def _batches(x, y, sample_weight, batch_size) -> Iterator:
-    """Batches of what `evaluate_views` was given."""
-    if not isinstance(x, dict):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "`y` and `sample_weight` go with arrays in `x`; batches bring "
-                f"their own. Received: x of type {type(x).__name__}"
-            )
-        if isinstance(x, keras.utils.PyDataset):
-            return (x[i] for i in range(len(x)))
-        return iter(x)
-    groups.check_groups(x)
-    arrays = (x, y) if sample_weight is None else (x, y, sample_weight)
-    return _slices(arrays, batch_size)
 
 
 def _slices(arrays, size):

@@ -285,11 +285,9 @@ def test_calibration_error_of_known_bins():
     assert_allclose(summary.calibration_error(confidence, right), expected)
 
 
-def test_values_are_traced_once():
-    model = classifier()
-    values = of_views.ViewValues(model)
+def test_a_scorer_is_traced_once():
+    scorer = of_views.ViewScorer(classifier())
     views, labels, _, _ = data()
     for size in (4, 5):
-        batches = of_views._batches({"views": views}, labels, None, size)
-        values.collect(batches)
-    assert values._step.experimental_get_tracing_count() <= 3
+        scorer(of_views._slices(({"views": views}, labels), size))
+    assert scorer._step.experimental_get_tracing_count() <= 3
