@@ -32,16 +32,15 @@ def weights():
 
 
 def fingerprint(dataset):
-    return sum(
-        float(np.sum(x["views"].numpy() * weights())) for x, _ in dataset
-    )
+    views = np.concatenate([x["views"].numpy() for x, _ in dataset])
+    return float(np.sum(views * weights())) / len(views)
 
 
 @pytest.fixture(scope="module")
 def expected():
     """The fingerprints of the epochs, each read from a dataset of its own."""
     prints = [fingerprint(groups(start=e)) for e in range(EPOCHS + 2)]
-    assert len(np.unique(np.round(prints, 1))) == len(prints)
+    assert len(np.unique(np.round(prints, 2))) == len(prints)
     return np.array(prints)
 
 
@@ -58,25 +57,13 @@ class Fingerprint(keras.Model):
         return tf.reduce_sum(pixels, axis=(1, 2, 3, 4)) + 0 * self.anything
 
 
-class Sum(keras.metrics.Metric):
-    def __init__(self, name="sum"):
-        super().__init__(name=name)
-        self.total = self.add_weight(name="total", initializer="zeros")
-
-    def update_state(self, y_true, y_pred, sample_weight=None):
-        self.total.assign_add(tf.reduce_sum(y_pred))
-
-    def result(self):
-        return keras.ops.copy(self.total)
-
-
 def fit(dataset, strategy=None, **options):
     """Return the fingerprints of the epochs that Keras saw."""
     with strategy.scope() if strategy else contextlib.nullcontext():
         model = Fingerprint()
-        model.compile(keras.optimizers.SGD(0.0), "mse", metrics=[Sum()])
+        model.compile(keras.optimizers.SGD(0.0), lambda _, prints: prints)
     options = {"epochs": EPOCHS, "verbose": 0, "shuffle": False, **options}
-    return model.fit(dataset, **options).history["sum"]
+    return model.fit(dataset, **options).history["loss"]
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +93,6 @@ def test_epochs_of_one_fit_on_replicas(expected, strategy):
 def test_steps_per_epoch(expected):
     repeated = groups().repeat().prefetch(2)
     assert close(fit(repeated, steps_per_epoch=12), expected[:EPOCHS])
-
-
-def test_unknown_size(expected):
-    dataset = groups(unknown=True)
-    result = [fingerprint(dataset) for _ in range(EPOCHS)]
-    assert close(result, expected[:EPOCHS])
 
 
 def test_restart(expected):
@@ -168,18 +149,13 @@ def test_counter_is_exact_for_a_tiny_dataset_on_replicas(strategy):
     assert close(result, wanted)
 
 
-def test_counter_outlives_its_names(expected):
-    dataset = groups().map(lambda x, y: (x, y))
-    gc.collect()
-    assert close(fingerprint(dataset), expected[0])
-    gc.collect()
-    assert close(fingerprint(dataset), expected[1])
+def test_unknown_size_and_a_counter_without_a_name(expected):
+    dataset = groups(unknown=True).map(lambda x, y: (x, y))
+    for wanted in expected[:EPOCHS]:
+        gc.collect()
+        assert close(fingerprint(dataset), wanted)
 
 
-# Keras saves weights in a way that NumPy 2 warns about.
-@pytest.mark.filterwarnings(
-    "ignore:__array__ implementation:DeprecationWarning"
-)
 def test_restored_by_backup_and_restore(expected, tmp_path):
     class Interrupt(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
