@@ -1,7 +1,6 @@
 """The tables of `experiments.reproduce`: ours beside the paper's numbers."""
 
 import dataclasses
-import importlib
 import pathlib
 import statistics
 from collections.abc import Iterable
@@ -87,8 +86,7 @@ def lines_of(
     places = Places(out=str(results / scale), **presets)
     found = []
     for cell in registry.TABLES[table](scale, places):
-        script = importlib.import_module(cell.module)
-        paths = [script.record_path(cell.run_arguments(s)) for s in cell.seeds]
+        paths = [cell.record_path(seed) for seed in cell.seeds]
         found.append(
             Line(
                 cell,
@@ -180,14 +178,9 @@ def _beside_paper(line):
     paper = line.cell.paper
     if paper is None:
         return ["", ""]
-    stds = paper.std or (None,) * len(paper.mean)
-    printed = [
-        f"{mean:.2f}" + (f" ± {std:.2f}" if std is not None else "")
-        for mean, std in zip(paper.mean, stds, strict=True)
-    ]
     gaps = []
     if line.records:
         for name, mean in zip(line.cell.scores, paper.mean, strict=True):
             ours = statistics.mean(line.scores(name).values())
             gaps.append(f"{ours - mean:+.2f}")
-    return [" / ".join(printed), " / ".join(gaps)]
+    return [str(paper), " / ".join(gaps)]

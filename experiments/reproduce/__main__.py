@@ -13,16 +13,20 @@ is given again. A run that fails does not stop the others. Afterwards
 """
 
 import argparse
+import concurrent.futures
 import os
-import pathlib
-import signal
+import subprocess
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+from examples import runs
+from experiments import RESULTS
 from experiments.reproduce import registry
 from experiments.reproduce.cells import Places
 from experiments.reproduce.cells import command
+from experiments.reproduce.cells import runs_of
+from experiments.reproduce.cells import without_record
 
 
 def parse_arguments(argv=None):
@@ -44,8 +48,7 @@ def parse_arguments(argv=None):
     add(
         "--dry-run",
         action="store_true",
-        help="print the commands that are left; where it tells, the hours of "
-        "the paper on a V100",
+        help="print the commands that are left, and the paper's hours for them",
     )
     add("--jobs", type=int, default=1, help="runs at a time (default 1)")
     add("--threads", type=int, help="CPU threads of a run (default: all)")
@@ -53,15 +56,12 @@ def parse_arguments(argv=None):
     add("--masked_lm", help="preset that augments text")
     add("--teacher", help="preset of the teacher")
     add("--student", help="preset of the model that is trained")
-    add("--out", help="folder of the records (experiments/results/SCALE)")
-    add("--work_dir", help="checkpoints, logs (runs/SCALE)")
+    add("--out", help=f"folder of the records ({RESULTS}/SCALE)")
+    add("--work_dir", help="folder of the checkpoints (runs/SCALE)")
     args = parser.parse_args(argv)
-    if args.jobs < 1:
-        parser.error(f"--jobs must be at least 1, not {args.jobs}")
-    if args.threads is not None and args.threads < 1:
-        parser.error(f"--threads must be at least 1, not {args.threads}")
+    runs.check_positive(parser, args, ("jobs", "threads"))
     tables = registry.TABLES if "all" in args.tables else args.tables
-    args.out = args.out or f"experiments/results/{args.scale}"
+    args.out = args.out or f"{RESULTS}/{args.scale}"
     args.work_dir = args.work_dir or f"runs/{args.scale}"
     places = Places(
         **{name: getattr(args, name) for name in Places.__dataclass_fields__}
@@ -77,26 +77,9 @@ def print_cells(cells):
     for cell in cells:
         text = f"{cell.table}/{cell.name}  {len(cell.seeds)} seeds"
         if cell.paper is not None:
-            text += "  paper " + " / ".join(
-                f"{mean:g}" for mean in cell.paper.mean
-            )
-            if cell.paper.std is not None:
-                text += " ± " + " / ".join(f"{s:g}" for s in cell.paper.std)
+            text += f"  paper {cell.paper}"
         print(text)
     print(f"{len(cells)} cells, {sum(len(c.seeds) for c in cells)} runs")
-
-
-def print_plan(runs, left):
-    first = dict.fromkeys(f for run in left for f in run.cell.first)
-    for arguments in first:
-        print(command(arguments[0], arguments[1:]))
-    for run in left:
-        print(run.command)
-    print(f"# {len(runs) - len(left)} of {len(runs)} runs are done")
-    papers = [run.cell.paper for run in left if run.cell.paper]
-    hours = [paper.hours for paper in papers if paper.hours is not None]
-    if hours:
-        print(f"# {len(hours)} of these took the paper {sum(hours):.1f} hours")
 
 
 def main(argv=None):
@@ -104,28 +87,39 @@ def main(argv=None):
     if args.list:
         print_cells(args.cells)
         return 0
-    from experiments.reproduce import runner
-
-    runs = runner.runs_of(args.cells)
+    found = runs_of(args.cells)
     try:
-        missing = runner.without_record(runs)
+        left = without_record(found)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
+    first = dict.fromkeys(run.cell.first for run in left if run.cell.first)
     if args.dry_run:
-        print_plan(runs, missing)
+        for words in (*first, *(run.words for run in left)):
+            print(command(words))
+    print(f"# {len(found) - len(left)} of {len(found)} runs are done")
+    if args.dry_run:
+        papers = [run.cell.paper for run in left if run.cell.paper]
+        hours = [paper.hours for paper in papers if paper.hours is not None]
+        if hours:
+            print(f"# {len(hours)} took the paper {sum(hours):.1f} V100-hours")
         return 0
-    logs = pathlib.Path(args.work_dir) / "logs"
-    # Its runs must not go on without it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # What comes first, one after the other: they may share files.
+    failed = [words for words in first if not _succeeds(words)]
+    left = [run.words for run in left if run.cell.first not in failed]
+    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
     try:
-        failed = runner.Runner(logs, args.jobs).run(runs)
-    except KeyboardInterrupt:
-        print("Stopped; the same command goes on.", file=sys.stderr)
-        return 130
-    for run in failed:
-        print(f"failed: {run.command}", file=sys.stderr)
+        done = zip(left, pool.map(_succeeds, left), strict=True)
+        failed += [words for words, succeeded in done if not succeeded]
+    finally:
+        pool.shutdown(cancel_futures=True)
+    for words in failed:
+        print(f"failed: {command(words)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _succeeds(words):
+    return not subprocess.run([sys.executable, "-m", *words]).returncode
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ the paper beside it: it answers another question.
 
 from experiments.reproduce.cells import Cell
 from experiments.reproduce.cells import Places
+from experiments.reproduce.paper import PaperValue
 from experiments.reproduce.paper import read
 
 PAPER_SEEDS = (0, 1, 2, 3, 4)
@@ -28,21 +29,21 @@ ENDS = {0.0: "maxup", float("inf"): "uniform"}
 def table1(scale: str, places: Places) -> list[Cell]:
     """CIFAR: five methods, four depths, two data sets."""
     return [
-        cell
+        _cifar("table1", scale, places, **of, **pick, value=value)
         for of, value in read("table1")
-        for cell in _cifar("table1", of, VIEWS[scale], value, scale, places)
+        for pick in _picks(of["method"])
     ]
 
 
 def table2(scale: str, places: Places) -> list[Cell]:
     """CIFAR: 2, 5, 10 and 20 views."""
-    return [
-        cell
-        for of, value in read("table2")
-        for cell in _cifar(
-            "table2", of, of.pop("num_views"), value, scale, places
-        )
-    ]
+    found = []
+    for of, value in read("table2"):
+        views = of.pop("num_views")
+        of |= {"value": value, "views": max(views, 2), "reference": "da"}
+        for pick in _picks(of["method"], f"-{views}" if views > 1 else ""):
+            found.append(_cifar("table2", scale, places, **of, **pick))
+    return found
 
 
 def rivals(scale: str, places: Places) -> list[Cell]:
@@ -50,37 +51,20 @@ def rivals(scale: str, places: Places) -> list[Cell]:
     methods = ("da", "da-long", "uniform", "mmel-h", "mmel-s", *RIVALS)
     limits = FEW_LABELS if scale == "small" else (None,)
     return [
-        cell
+        _cifar("rivals", scale, places, method, limit=limit)
         for limit in limits
-        for cell in _methods("rivals", methods, scale, places, limit)
+        for method in methods
     ]
 
 
 def equal_steps(scale: str, places: Places) -> list[Cell]:
     """CIFAR-10: as many steps and view passes as plain training has."""
-    methods = ("uniform", "mmel-h", "mmel-s")
     # As many views in a step as `da-long` has images.
-    batch = BATCH[scale] // VIEWS[scale]
+    few = BATCH[scale] // VIEWS[scale]
+    batches = {"da-long": None, "uniform": few, "mmel-h": few, "mmel-s": few}
     return [
-        *_methods("equal_steps", ("da-long",), scale, places),
-        *_methods("equal_steps", methods, scale, places, batch=batch),
-    ]
-
-
-def _methods(table, methods, scale, places, limit=None, batch=None):
-    return [
-        cell
-        for method in methods
-        for cell in _cifar(
-            table,
-            {"dataset": "cifar10", "depth": 20, "method": method},
-            VIEWS[scale],
-            None,
-            scale,
-            places,
-            limit=limit,
-            batch=batch,
-        )
+        _cifar("equal_steps", scale, places, method, batch=batch)
+        for method, batch in batches.items()
     ]
 
 
@@ -88,107 +72,102 @@ def lambda_p(scale: str, places: Places) -> list[Cell]:
     """CIFAR-10: MMEL-H from the maximum (0) to the mean (inf)."""
     found = []
     for value in LAMBDA_P:
-        method = ENDS.get(value, "mmel-h")
-        of = {"dataset": "cifar10", "depth": 20, "method": method}
-        found += _cifar(
-            "lambda_p", of, VIEWS[scale], None, scale, places, value
+        method, options = ENDS.get(value), ()
+        if method is None:
+            method, options = "mmel-h", ("--lambda_p", f"{value:g}")
+        found.append(
+            _cifar(
+                *("lambda_p", scale, places, method),
+                suffix=f" lambda_p={value:g}",
+                options=options,
+                reference="uniform lambda_p=inf",
+            )
         )
     return found
 
 
 def table5(scale: str, places: Places) -> list[Cell]:
     """ImageNet: ResNet-18, 34 and 50."""
-    found = []
-    for of, value in read("table5"):
-        arguments = ["--method", of["method"], "--depth", str(of["depth"])]
-        seeds = (0,)
-        if scale == "small":
-            arguments += ["--dataset", "imagenette/160px-v2", "--epochs", "2"]
-            arguments += ["--batch_size", "16", "--num_views", "2"]
-            arguments += ["--image_size", "64"]
-            value = None
-        found.append(
-            Cell(
-                "table5",
-                f"resnet{of['depth']}-{of['method']}",
-                "examples.imagenet",
-                (*arguments, *places.options("imagenet")),
-                seeds,
-                ("accuracy",),
-                f"ResNet{of['depth']}",
-                of["method"],
-                value,
-            )
+    small = ("--dataset", "imagenette/160px-v2", "--epochs", "2")
+    small += ("--batch_size", "16", "--num_views", "2", "--image_size", "64")
+    return [
+        Cell(
+            table="table5",
+            row=f"ResNet{of['depth']}",
+            column=of["method"],
+            name=f"resnet{of['depth']}-{of['method']}",
+            module="examples.imagenet",
+            arguments=(
+                *("--method", of["method"], "--depth", str(of["depth"])),
+                *(small if scale == "small" else ()),
+                *places.options("imagenet"),
+            ),
+            seeds=(0,),
+            scores=("accuracy",),
+            paper=value if scale == "paper" else None,
         )
-    return found
+        for of, value in read("table5")
+    ]
+
+
+def _picks(method, suffix=""):
+    """Parts of a cell, for each lambda_t where that is picked."""
+    if method != "mmel-s":
+        return [{"suffix": suffix}]
+    return [
+        {
+            "suffix": f"{suffix} lambda_t={lambda_t:g}",
+            "options": ("--lambda_t", f"{lambda_t:g}"),
+        }
+        for lambda_t in LAMBDA_T
+    ]
 
 
 def _cifar(
-    table,
-    of,
-    num_views,
-    value,
-    scale,
-    places,
-    lambda_p=None,
-    limit=None,
-    batch=None,
-):
-    """One cell; three for MMEL-S, whose lambda_t is picked."""
-    dataset, depth, method = of["dataset"], of["depth"], of["method"]
-    seeds = PAPER_SEEDS
+    table: str,
+    scale: str,
+    places: Places,
+    method: str,
+    depth: int = 20,
+    dataset: str = "cifar10",
+    value: PaperValue | None = None,
+    suffix: str = "",
+    views: int | None = None,
+    limit: int | None = None,
+    batch: int | None = None,
+    options: tuple[str, ...] = (),
+    reference: str = "uniform",
+) -> Cell:
+    seeds, batch = PAPER_SEEDS, batch or BATCH[scale]
     if value is not None and value.std is None:
         # The paper ran what is slow once.
         seeds = PAPER_SEEDS[:1]
-    shape, batch = ["--depth", str(depth)], batch or BATCH[scale]
+    shape = []
     if scale == "small":
         seeds, value = SMALL_SEEDS, None
-        depth = SMALL_DEPTHS[depth]
-        limit = limit or 1000
+        depth, limit = SMALL_DEPTHS[depth], limit or 1000
         epochs = str(FEW_LABELS[limit])
-        shape = ["--depth", str(depth), "--limit", str(limit)]
+        shape = ["--limit", str(limit)]
         shape += ["--epochs", epochs, "--eval_every", epochs]
     if batch != BATCH["paper"]:
         shape += ["--batch_size", str(batch)]
-    shape += ["--dataset", dataset, "--num_views", str(max(num_views, 2))]
-    name, row = f"{dataset}-resnet{depth}", f"{dataset} ResNet{depth}"
-    if limit is not None:
-        name, row = f"{name}-{limit}", f"{row}, {limit} images"
-    reference = "da" if table == "table2" else "uniform"
-    if lambda_p is not None:
-        reference = "uniform lambda_p=inf"
-    found = []
-    lambdas = LAMBDA_T if table in ("table1", "table2") else (1.0,)
-    for lambda_t in lambdas if method == "mmel-s" else (None,):
-        column, extra = method, []
-        if table == "table2":
-            column = f"{method}-{num_views}" if method != "da" else method
-        if len(lambdas) > 1 and lambda_t is not None:
-            column += f" lambda_t={lambda_t:g}"
-        if lambda_t is not None:
-            extra += ["--lambda_t", f"{lambda_t:g}"]
-        if lambda_p is not None:
-            column += f" lambda_p={lambda_p:g}"
-            if lambda_p not in ENDS:
-                extra += ["--lambda_p", f"{lambda_p:g}"]
-        found.append(
-            Cell(
-                table,
-                name + f"-{column}".replace(" ", "-"),
-                "experiments.rivals" if method in RIVALS else "examples.cifar",
-                (
-                    "--method",
-                    method,
-                    *shape,
-                    *extra,
-                    *places.options("cifar"),
-                ),
-                seeds,
-                ("accuracy",),
-                row,
-                column,
-                value,
-                reference,
-            )
-        )
-    return found
+    row, column = f"{dataset} ResNet{depth}", method + suffix
+    row += "" if limit is None else f", {limit} images"
+    return Cell(
+        table=table,
+        row=row,
+        column=column,
+        name=f"{row.replace(',', '')} {column}".lower().replace(" ", "-"),
+        module="experiments.rivals" if method in RIVALS else "examples.cifar",
+        arguments=(
+            *("--method", method, "--depth", str(depth), *shape),
+            *("--dataset", dataset),
+            *("--num_views", str(views or VIEWS[scale])),
+            *options,
+            *places.options("cifar"),
+        ),
+        seeds=seeds,
+        scores=("accuracy",),
+        paper=value,
+        reference=reference,
+    )

@@ -28,6 +28,13 @@ class PaperValue:
     std: tuple[float, ...] | None = None
     hours: float | None = None
 
+    def __str__(self):
+        stds = self.std or (None,) * len(self.mean)
+        return " / ".join(
+            f"{mean:.2f}" + (f" ± {std:.2f}" if std is not None else "")
+            for mean, std in zip(self.mean, stds, strict=True)
+        )
+
 
 def read(table: str) -> list[tuple[dict, PaperValue]]:
     """The numbers of one table, in its order.

@@ -15,8 +15,7 @@ SMALL_SEEDS = (0, 1, 2)
 SMALL_TASKS = ("cola", "mrpc", "stsb", "rte")
 # Of the rates that the small BERTs were published with (Turc et al., 2019),
 # the largest: they are trained from little.
-SMALL_RATE = "3e-4"
-SMALL_EPOCHS = "5"
+SMALL = ("--learning_rate", "3e-4", "--epochs", "5")
 SMALL_PRESET = "hf://google/bert_uncased_L-2_H-128_A-2"
 # What the sweeps are made on.
 SWEEP_TASK = "stsb"
@@ -30,19 +29,17 @@ REPORT = "last"
 def table3(scale: str, places: Places) -> list[Cell]:
     """GLUE development sets: five methods, labels of the teacher."""
     return [
-        _cell("table3", of["task"], of["method"], value, scale, places)
-        for of, value in read("table3")
+        _cell("table3", scale, places, of["task"], of["method"], value)
+        for of, value in _read("table3", scale)
         if of["split"] == "validation" and of["method"] in METHODS
-        if _is_task(of["task"], scale)
     ]
 
 
 def figure2(scale: str, places: Places) -> list[Cell]:
     """Development scores during training: the runs of table 3."""
     return [
-        _cell("figure2", task, method, None, scale, places)
-        for task in TASKS
-        if _is_task(task, scale)
+        _cell("figure2", scale, places, task, method)
+        for task in (SMALL_TASKS if scale == "small" else TASKS)
         for method in METHODS
         if method != "da-long"
     ]
@@ -52,21 +49,22 @@ def table4(scale: str, places: Places) -> list[Cell]:
     """GLUE: labels of the originals, or predictions of the teacher."""
     chosen = [
         (of["task"], of["method"], of["labels"], value)
-        for of, value in read("table4")
-        if _is_task(of["task"], scale)
+        for of, value in _read("table4", scale)
     ]
     if scale == "small":
         # What they are compared with; the paper's table does without.
-        tasks = dict.fromkeys(task for task, *_ in chosen)
         chosen += [
             (task, "uniform", labels, None)
-            for task in tasks
+            for task in dict.fromkeys(task for task, *_ in chosen)
             for labels in ("original", "teacher")
         ]
-        order = [*tasks]
-        chosen.sort(key=lambda one: order.index(one[0]))
+        chosen.sort(key=lambda one: [*TASKS].index(one[0]))
     return [
-        _cell("table4", task, method, value, scale, places, labels=labels)
+        _cell(
+            *("table4", scale, places, task, method, value),
+            suffix=f" {labels} labels",
+            labels=labels,
+        )
         for task, method, labels, value in chosen
     ]
 
@@ -74,13 +72,19 @@ def table4(scale: str, places: Places) -> list[Cell]:
 def table6(scale: str, places: Places) -> list[Cell]:
     """GLUE: greedy or beam, separate or concatenated, 0.2 or 0.4 masked."""
     found = []
-    for of, value in read("table6"):
-        if not _is_task(of["task"], scale):
-            continue
-        how = {name: of.get(name) for name in ("search", "pairs", "mask_ratio")}
+    for of, value in _read("table6", scale):
+        suffix, data = "", ()
+        if "search" in of:
+            how = of["search"], of["pairs"], f"{of['mask_ratio']:g}"
+            suffix = f" {' '.join(how)}"
+            names = ("--search", "--pairs", "--mask_ratio")
+            data = sum(zip(names, how, strict=True), ())
         found.append(
             _cell(
-                "table6", of["task"], of["method"], value, scale, places, **how
+                *("table6", scale, places, of["task"], of["method"], value),
+                suffix=suffix,
+                data=data,
+                reference="baseline",
             )
         )
     return found
@@ -88,110 +92,86 @@ def table6(scale: str, places: Places) -> list[Cell]:
 
 def glue_lambda_p(scale: str, places: Places) -> list[Cell]:
     """GLUE, STS-B: MMEL-H from the maximum (0) to the mean (inf)."""
-    methods = dict.fromkeys(LAMBDA_P, "mmel-h") | {float("inf"): "uniform"}
-    return [
-        _cell(
-            "glue_lambda_p",
-            SWEEP_TASK,
-            method,
-            None,
-            scale,
-            places,
-            lambda_p=value,
+    found = []
+    for value in (*LAMBDA_P, float("inf")):
+        method, options = "uniform", ()
+        if value in LAMBDA_P:
+            method, options = "mmel-h", ("--lambda_p", f"{value:g}")
+        found.append(
+            _cell(
+                *("glue_lambda_p", scale, places, SWEEP_TASK, method),
+                suffix=f" lambda_p={value:g}",
+                options=options,
+                reference="uniform lambda_p=inf",
+            )
         )
-        for value, method in methods.items()
-    ]
+    return found
 
 
 def glue_views(scale: str, places: Places) -> list[Cell]:
     """GLUE, STS-B: the number of views, drawn from the same four samples."""
     return [
         _cell(
-            "glue_views",
-            SWEEP_TASK,
-            method,
-            None,
-            scale,
-            places,
-            num_views=views,
+            *("glue_views", scale, places, SWEEP_TASK, method),
+            suffix=f" {views} views",
+            data=("--num_augmented", str(max(NUM_VIEWS) - 1)),
+            options=("--num_views", str(views)),
         )
         for views in NUM_VIEWS
         for method in ("uniform", "mmel-h", "mmel-s")
     ]
 
 
-def _is_task(name, scale):
-    return name in (SMALL_TASKS if scale == "small" else TASKS)
+def _read(table, scale):
+    """The paper's numbers of single tasks."""
+    tasks = SMALL_TASKS if scale == "small" else TASKS
+    return [(of, value) for of, value in read(table) if of["task"] in tasks]
 
 
 def _cell(
     table: str,
-    task: str,
-    method: str,
-    value: PaperValue | None,
     scale: str,
     places: Places,
+    task: str,
+    method: str,
+    value: PaperValue | None = None,
+    suffix: str = "",
     labels: str = "teacher",
-    search: str | None = None,
-    pairs: str | None = None,
-    mask_ratio: float | None = None,
-    lambda_p: float | None = None,
-    num_views: int | None = None,
+    data: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
+    reference: str | None = None,
 ) -> Cell:
-    column, data, reference = method, [], "uniform"
-    # What the samples do not depend on.
-    training = ()
-    if table == "table4":
-        column += f" {labels} labels"
-        reference = f"uniform {labels} labels"
-    if search is not None:
-        column += f" {search} {pairs} {mask_ratio:g}"
-        reference = "baseline"
-        data += ["--search", search, "--pairs", pairs]
-        data += ["--mask_ratio", f"{mask_ratio:g}"]
-    if lambda_p is not None:
-        column += f" lambda_p={lambda_p:g}"
-        reference = "uniform lambda_p=inf"
-        if method != "uniform":
-            training = ("--lambda_p", f"{lambda_p:g}")
-    if num_views is not None:
-        column += f" {num_views} views"
-        reference = f"uniform {num_views} views"
-        training = ("--num_views", str(num_views))
-        data += ["--num_augmented", str(max(NUM_VIEWS) - 1)]
+    """A cell; the samples depend on `data`, not on `options`."""
     seeds = PAPER_SEEDS
     if value is not None and value.std is None:
         # A number without a deviation is, where the paper tells, of one run.
         seeds = PAPER_SEEDS[:1]
-    options = ["--tasks", task, *data, *places.options("glue")]
+    common = ["--tasks", task, *data, *places.options("glue")]
     if scale == "small":
         seeds, value = SMALL_SEEDS, None
-        options += ["--learning_rate", SMALL_RATE, "--epochs", SMALL_EPOCHS]
+        common += SMALL
     for name in ("masked_lm", "teacher", "student"):
         preset = getattr(places, name)
         if preset is None and scale == "small":
             preset = SMALL_PRESET
         if preset is not None:
-            options += [f"--{name}", preset]
-    options = tuple(options)
-    prepare = ("examples.glue", "prepare", "--labels", labels, *options)
+            common += [f"--{name}", preset]
+    common = ("--labels", labels, *common)
     metric = TASKS[task].metrics[0]
     scores = [f"{REPORT}.{metric}"]
     if task == "mnli" and scale == "paper":
         scores.append(f"{REPORT}.{metric}_mismatched")
+    first = ("examples.glue", "prepare", *common)
     return Cell(
-        table,
-        f"{task}-{column}".replace(" ", "-"),
-        "examples.glue",
-        (
-            *("train", "--method", method, "--labels", labels),
-            *(*options, *training),
-        ),
-        seeds,
-        tuple(scores),
-        f"{task} ({metric})",
-        column,
-        value,
-        reference,
-        (prepare,) if method != "baseline" else (),
+        table=table,
+        row=f"{task} ({metric})",
+        column=method + suffix,
+        name=f"{task}-{method}{suffix}".replace(" ", "-"),
+        module="examples.glue",
+        arguments=("train", "--method", method, *common, *options),
+        seeds=seeds,
+        scores=tuple(scores),
+        paper=value,
+        reference=reference or f"uniform{suffix}",
+        first=None if method == "baseline" else first,
     )

@@ -1,7 +1,5 @@
 """Made-up records in the places where the cells of a table have theirs."""
 
-import importlib
-
 from examples import records
 from experiments import paper_tables
 from experiments.reproduce import registry
@@ -42,7 +40,6 @@ def write(results, table, values, make, only=()):
     found = {cell.column: cell for cell in cells}
     for column, scores in values.items():
         cell = found[column]
-        script = importlib.import_module(cell.module)
         for seed, score in enumerate(scores):
-            path = script.record_path(cell.run_arguments(seed))
+            path = cell.record_path(seed)
             records.write_record(path, MADE | {"seed": seed} | make(score))

@@ -62,7 +62,8 @@ class TestMarkdown:
 
 class TestPages:
     def test_no_record_is_said_so(self, tmp_path):
-        for name in set(tables.TABLES) - {"averages"}:
+        names = [name for name in tables.TABLES if "-" not in name]
+        for name in {*names, "small-rivals", "small-table4"} - {"averages"}:
             text = tables.updated(around(name), tmp_path)
             assert text == around(name, "\nNo record yet.\n\n"), name
             assert tables.updated(text, tmp_path) == text
@@ -157,9 +158,8 @@ class TestPaperTables:
         paper = PaperValue((92.0, 80.0), (0.1, 0.2))
 
         def line(column, *scores):
-            cell = Cell(
-                "t", column, "m", (), (0,), ("a", "b.c"), "row", column, paper
-            )
+            names = ("a", "b.c")
+            cell = Cell("t", "row", column, "n", "m", (), (0,), names, paper)
             made = [
                 MADE | {"seed": seed, "scores": {"a": a, "b": {"c": c}}}
                 for seed, (a, c) in enumerate(scores)
@@ -392,7 +392,7 @@ def test_costs(tmp_path):
 class TestFigures:
     def test_curves_are_mean_and_range_of_the_seeds(self):
         def line(row, column):
-            cell = Cell("t", column, "m", (), (0,), ("last.f1",), row, column)
+            cell = Cell("t", row, column, "n", "m", (), (0,), ("last.f1",))
             made = [
                 {
                     "seed": seed,
