@@ -90,12 +90,11 @@ class Run:
                 f"groups. Received: {len(self.texts)} groups"
             )
         for group, row in enumerate(self.texts or []):
-            needed = int(np.flatnonzero(self.mask[group]).max(initial=-1)) + 1
-            if len(row) < needed:
+            if self.mask[group, len(row) :].any():
                 raise ValueError(
                     "`texts` must have the text of each view, the original "
-                    f"first. Received: {len(row)} texts for the {needed} views "
-                    f"of group {group}"
+                    f"first. Received: {len(row)} texts for the "
+                    f"{self.mask[group].sum()} views of group {group}"
                 )
 
     def add(

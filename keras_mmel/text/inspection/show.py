@@ -36,9 +36,9 @@ def to_terminal(
             lines.append(f"  {_visible(name):<{wide}}  {_visible(value)}")
         lines.append("")
     before, after = (_ON, _OFF) if color else ("[", "]")
-    for heading, rows in found.examples:
+    for heading, views in found.examples:
         lines.append(_visible(heading))
-        for name, pairs, said in rows:
+        for name, pairs, said in views:
             texts = [
                 "".join(
                     f"{before}{_visible(piece)}{after}"
@@ -71,9 +71,9 @@ def to_html(found: Findings, title: str) -> str:
         page.section(heading, page.table(rows))
         for heading, rows in found.tables
     ]
-    for heading, examples in found.examples:
+    for heading, views in found.examples:
         rows = []
-        for name, pairs, said in examples:
+        for name, pairs, said in views:
             texts = "".join(page.marked(*pair) for pair in pairs)
             name = f"view {name}" if name else "original"
             rows.append((name, page.Html(texts), said))
