@@ -25,7 +25,7 @@ CASES = {
     "restless": {"build": watched.restless, **SOFT},
     "uniform": {"objective": "uniform", "steps_per_execution": 2},
     "text": {"build": watched.text, **SOFT},
-    "xla": {"build": watched.single, "jit_compile": True},
+    "xla": {"jit_compile": True},
 }
 
 

@@ -24,39 +24,31 @@ def test_summary_equals_a_plain_loop():
     expected = objectives.effective_views(weights)
     assert_allclose(record.effective, expected, rtol=1e-5)
     found = record.summary
-    rows = []
+    expected = {"effective_views": [], "heaviest_share": [], "loss": []}
+    expected["spread"] = []
     for group in range(30):
-        real = [view for view in range(5) if mask[group, view]]
-        w = [float(weights[group, view]) for view in real]
-        x = [float(losses[group, view]) for view in real]
+        w = weights[group, mask[group]].tolist()
+        x = losses[group, mask[group]].tolist()
         middle = sum(x) / len(x)
-        rows.append(
-            {
-                "effective_views": math.prod(v**-v for v in w),
-                "heaviest_share": max(w),
-                "loss": middle,
-                "spread": math.sqrt(sum((v - middle) ** 2 for v in x) / len(x)),
-            }
-        )
-
-    def average(name, groups):
-        return sum(rows[group][name] for group in groups) / len(groups)
-
-    for name in rows[0]:
-        assert_allclose(found[name], average(name, range(30)), rtol=1e-12)
+        expected["effective_views"].append(math.prod(v**-v for v in w))
+        expected["heaviest_share"].append(max(w))
+        expected["loss"].append(middle)
+        square = sum((v - middle) ** 2 for v in x) / len(x)
+        expected["spread"].append(math.sqrt(square))
+    for name, values in expected.items():
+        assert_allclose(found[name], np.mean(values), rtol=1e-12)
     assert (found["groups"], found["not_finite"]) == (30, 0)
     for view in range(5):
-        groups = [group for group in range(30) if mask[group, view]]
-        share = [weights[g, view] * mask[g].sum() for g in groups]
-        loss = [losses[g, view] for g in groups]
-        assert_allclose(found["relative_weight"][view], np.mean(share))
-        assert_allclose(found["view_loss"][view], np.mean(loss))
+        groups = np.flatnonzero(mask[:, view])
+        share = weights[groups, view] * mask[groups].sum(axis=1)
+        assert_allclose(found["relative_weight"][view], share.mean())
+        assert_allclose(found["view_loss"][view], losses[groups, view].mean())
     assert sorted(found["per_class"]) == [0, 1, 2]
     for index, values in found["per_class"].items():
         groups = np.flatnonzero(classes == index)
-        assert values["groups"] == len(groups)
-        for name in ("effective_views", "heaviest_share", "loss"):
-            assert_allclose(values[name], average(name, groups), rtol=1e-12)
+        assert values.pop("groups") == len(groups)
+        for name, value in values.items():
+            assert_allclose(value, np.array(expected[name])[groups].mean())
     order = losses[tuple(record.hardest.T)]
     assert len(order) == mask.sum() and (np.diff(order) <= 0).all()
     largest = (weights.max(axis=1) * mask.sum(axis=1))[record.uneven]

@@ -42,11 +42,6 @@ def dense():
     )
 
 
-def single():
-    """Little for XLA to compile."""
-    return keras.Sequential([keras.Input((5,)), layers.Dense(CLASSES)])
-
-
 def restless():
     return keras.Sequential(
         [

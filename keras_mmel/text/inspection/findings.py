@@ -68,7 +68,7 @@ def inspect_records(
     """
     counts = _Counts()
     draw = random.Random(seed)
-    wanted = {str(name): None for name in example_ids}
+    wanted: dict = {str(name): None for name in example_ids}
     drawn: list = []
     for number, record in enumerate(records):
         counts.add_texts(record)
