@@ -12,7 +12,6 @@ About 10 minutes on two cores. CPU time counts all threads, so that the ratios
 hold on a machine that does other work as well.
 """
 
-import argparse
 import os
 import pathlib
 import statistics
@@ -26,11 +25,11 @@ import numpy as np
 import tensorflow as tf
 
 import keras_mmel
-from examples import records
-from experiments import RESULTS
 from experiments.benchmarks import step
 from experiments.benchmarks.rounds import in_turns
+from experiments.benchmarks.rounds import make_parser
 from experiments.benchmarks.rounds import quartiles
+from experiments.benchmarks.rounds import write
 from keras_mmel.diagnostics import ViewWeights
 
 
@@ -130,17 +129,10 @@ def measure(case: str, rounds: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="python -m experiments.benchmarks.diagnostics --rounds 3",
-    )
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument(
-        "--out", default=f"{RESULTS}/benchmarks/diagnostics.json"
-    )
+    parser = make_parser(__doc__, "diagnostics", 10)
+    add = parser.add_argument
+    add("--cases", nargs="+", choices=CASES, default=[*CASES])
     args = parser.parse_args()
-    start = time.time()
     results = {}
     for case in args.cases:
         results[case] = found = measure(case, args.rounds)
@@ -152,17 +144,7 @@ def main() -> None:
             f"{100 * found['share_of_looks']:.2f} % by itself, fit x "
             f"{ratio['median']:.4f} ({ratio['q25']:.4f} to {ratio['q75']:.4f})"
         )
-    records.write_record(
-        args.out,
-        {
-            "command": records.command_line(),
-            "rounds": args.rounds,
-            "cases": results,
-            "environment": records.environment(),
-            "hours": (time.time() - start) / 3600,
-        },
-    )
-    print(f"wrote {args.out}")
+    write(args, cases=results)
 
 
 if __name__ == "__main__":

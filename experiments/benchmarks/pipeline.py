@@ -21,7 +21,6 @@ About 3 minutes on two cores. CPU time counts all threads, so that the ratios
 hold on a machine that does other work as well.
 """
 
-import argparse
 import functools
 import os
 import time
@@ -32,10 +31,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from examples import records
-from experiments import RESULTS
 from experiments.benchmarks.rounds import in_turns
+from experiments.benchmarks.rounds import make_parser
 from experiments.benchmarks.rounds import quartiles
+from experiments.benchmarks.rounds import write
 from keras_mmel import data
 
 PADDING = 4
@@ -145,16 +144,10 @@ def _read(dataset):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m experiments.benchmarks.pipeline --rounds 3",
-    )
+    parser = make_parser(__doc__, "pipeline", 9)
     parser.add_argument("--views", type=int, default=10)
     parser.add_argument("--batch_size", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--out", default=f"{RESULTS}/benchmarks/pipeline.json")
     args = parser.parse_args()
-    start = time.time()
     results = measure(args.views, args.batch_size, args.rounds)
     for name, figures in results.items():
         cost = figures["cpu_us_per_view"]
@@ -164,20 +157,8 @@ def main() -> None:
             f"   x {ratio['median']:.2f}"
             f"  ({ratio['q25']:.2f} to {ratio['q75']:.2f})"
         )
-    records.write_record(
-        args.out,
-        {
-            "command": records.command_line(),
-            "rounds": args.rounds,
-            "views": args.views,
-            "batch_size": args.batch_size,
-            "image": [SIZE, SIZE, 3],
-            "pipelines": results,
-            "environment": records.environment(),
-            "hours": (time.time() - start) / 3600,
-        },
-    )
-    print(f"wrote {args.out}")
+    about = {"views": args.views, "batch_size": args.batch_size}
+    write(args, **about, image=[SIZE, SIZE, 3], pipelines=results)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ About 6 minutes on two cores. CPU time counts all threads, so that the ratios
 hold on a machine that does other work as well.
 """
 
-import argparse
 import os
 import statistics
 import time
@@ -25,10 +24,10 @@ import numpy as np
 import tensorflow as tf
 
 import keras_mmel
-from examples import records
-from experiments import RESULTS
 from experiments.benchmarks.rounds import in_turns
+from experiments.benchmarks.rounds import make_parser
 from experiments.benchmarks.rounds import quartiles
+from experiments.benchmarks.rounds import write
 
 METHODS = ("plain", "uniform", "hard", "soft")
 
@@ -117,16 +116,11 @@ def measure(case: str, rounds: int, jit: bool) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="python -m experiments.benchmarks.step --cases mlp --rounds 40",
-    )
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
-    parser.add_argument("--rounds", type=int, default=240)
-    parser.add_argument("--jit", action="store_true", help="compile with XLA")
-    parser.add_argument("--out", default=f"{RESULTS}/benchmarks/step.json")
+    parser = make_parser(__doc__, "step", 240)
+    add = parser.add_argument
+    add("--cases", nargs="+", choices=CASES, default=[*CASES])
+    add("--jit", action="store_true", help="compile with XLA")
     args = parser.parse_args()
-    start = time.time()
     results = {}
     for case in args.cases:
         _, _, examples, views, steps = CASES[case]
@@ -143,18 +137,7 @@ def main() -> None:
                 f"   x {ratio['median']:.3f} of plain"
                 f"  ({ratio['q25']:.3f} to {ratio['q75']:.3f})"
             )
-    records.write_record(
-        args.out,
-        {
-            "command": records.command_line(),
-            "rounds": args.rounds,
-            "jit_compile": args.jit,
-            "cases": results,
-            "environment": records.environment(),
-            "hours": (time.time() - start) / 3600,
-        },
-    )
-    print(f"wrote {args.out}")
+    write(args, jit_compile=args.jit, cases=results)
 
 
 if __name__ == "__main__":

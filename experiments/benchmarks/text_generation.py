@@ -23,13 +23,12 @@ ratio of ours to each; writes both to experiments/results/benchmarks.
 About 25 minutes on two cores.
 """
 
-import argparse
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -40,10 +39,10 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from safetensors.numpy import save_file
 
-from examples import records
-from experiments import RESULTS
-from experiments.benchmarks.rounds import order
+from experiments.benchmarks.rounds import in_turns
+from experiments.benchmarks.rounds import make_parser
 from experiments.benchmarks.rounds import quartiles
+from experiments.benchmarks.rounds import write
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
 
@@ -76,11 +75,12 @@ def read_sentences(data_dir: str, count: int) -> list[str]:
 def write_base(directory: pathlib.Path, tokenizer_of: pathlib.Path) -> None:
     """A BERT-base of random weights in Hugging Face layout."""
     config = json.loads((tokenizer_of / "config.json").read_text())
+    width, words = 768, config["vocab_size"]
     config |= {
         "num_hidden_layers": 12,
-        "hidden_size": 768,
+        "hidden_size": width,
         "num_attention_heads": 12,
-        "intermediate_size": 3072,
+        "intermediate_size": 4 * width,
         "max_position_embeddings": 512,
         "tie_word_embeddings": True,
     }
@@ -89,42 +89,30 @@ def write_base(directory: pathlib.Path, tokenizer_of: pathlib.Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
         if (tokenizer_of / name).exists():
             shutil.copy(tokenizer_of / name, directory / name)
-    random = np.random.default_rng(0)
-
-    def normal(*shape):
-        return 0.02 * random.standard_normal(shape, "float32")
-
-    weights = {}
-
-    def dense(name, out, into):
-        weights[f"{name}.weight"] = normal(out, into)
-        weights[f"{name}.bias"] = normal(out)
-
-    def norm(name):
-        weights[f"{name}.weight"] = 1 + normal(768)
-        weights[f"{name}.bias"] = normal(768)
-
-    words = config["vocab_size"]
-    embeddings = "bert.embeddings"
-    for name, rows in (
-        ("word", words),
-        ("position", 512),
-        ("token_type", config.get("type_vocab_size", 2)),
-    ):
-        weights[f"{embeddings}.{name}_embeddings.weight"] = normal(rows, 768)
-    norm(f"{embeddings}.LayerNorm")
+    # Shapes of the kernels; a number has a bias of that size beside it.
+    square, names = (width, width), {}
     for i in range(12):
         layer = f"bert.encoder.layer.{i}"
-        for part in ("query", "key", "value"):
-            dense(f"{layer}.attention.self.{part}", 768, 768)
-        dense(f"{layer}.attention.output.dense", 768, 768)
-        norm(f"{layer}.attention.output.LayerNorm")
-        dense(f"{layer}.intermediate.dense", 3072, 768)
-        dense(f"{layer}.output.dense", 768, 3072)
-        norm(f"{layer}.output.LayerNorm")
-    dense("cls.predictions.transform.dense", 768, 768)
-    norm("cls.predictions.transform.LayerNorm")
-    weights["cls.predictions.bias"] = normal(words)
+        for part in ("self.query", "self.key", "self.value", "output.dense"):
+            names[f"{layer}.attention.{part}"] = square
+        names[f"{layer}.attention.output.LayerNorm"] = (width,)
+        names[f"{layer}.intermediate.dense"] = (4 * width, width)
+        names[f"{layer}.output.dense"] = (width, 4 * width)
+        names[f"{layer}.output.LayerNorm"] = (width,)
+    names["cls.predictions.transform.dense"] = square
+    names["cls.predictions.transform.LayerNorm"] = (width,)
+    names["bert.embeddings.LayerNorm"] = (width,)
+    random = np.random.default_rng(0)
+    weights = {"cls.predictions.bias": np.zeros(words, "float32")}
+    for name, shape in names.items():
+        kernel = 0.02 * random.standard_normal(shape, "float32")
+        weights[f"{name}.weight"] = kernel + name.endswith("Norm")
+        weights[f"{name}.bias"] = np.zeros(shape[0], "float32")
+    types = config.get("type_vocab_size", 2)
+    sizes = {"word": words, "position": 512, "token_type": types}
+    for name, rows in sizes.items():
+        table = 0.02 * random.standard_normal((rows, width), "float32")
+        weights[f"bert.embeddings.{name}_embeddings.weight"] = table
     save_file(weights, directory / "model.safetensors")
 
 
@@ -162,38 +150,22 @@ class KerasLoop:
         return self.call(inputs).numpy()
 
 
-class Peers:
-    """The process in the other environment."""
-
-    def __init__(self, python):
-        worker = pathlib.Path(__file__).with_name("text_peers.py")
-        self.process = subprocess.Popen(
-            [python, str(worker)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Progress bars; what goes wrong comes back as JSON.
-            stderr=subprocess.DEVNULL,
-            # Threads that wait would count as work on a busy machine.
-            env=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
-            text=True,
-        )
-        self.versions = {}
-
-    def run(self, job):
-        self.process.stdin.write(json.dumps(job) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            raise RuntimeError(f"{job['arm']}: {answer['error']}")
-        self.versions = answer["versions"]
-        return answer["cpu_seconds"], answer["samples"]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+def ask_peer(python: str, arm: str, job: dict) -> dict:
+    """What `text_peers` answers in the other environment."""
+    worker = pathlib.Path(__file__).with_name("text_peers.py")
+    done = subprocess.run(
+        [python, str(worker), arm],
+        input=json.dumps(job),
+        stdout=subprocess.PIPE,
+        check=True,
+        # Threads that wait would count as work on a busy machine.
+        env=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
+        text=True,
+    )
+    return json.loads(done.stdout)
 
 
-def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
+def measure(size: str, directory: pathlib.Path, texts, args) -> dict:
     """Sentences per CPU-second of every arm, interleaved."""
     masked_lm = load_masked_lm(directory)
     _, few, rounds = SIZES[size]
@@ -219,30 +191,31 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
             for i in chosen
         ],
     }
-    expected = [[one.token_ids for one in samples[i]] for i in chosen]
-    keras_loop = KerasLoop(masked_lm)
+    expected = [[list(one.token_ids) for one in samples[i]] for i in chosen]
+    keras_loop, same = KerasLoop(masked_lm), {}
+
+    def timed(name, function, count, argument):
+        start = time.process_time()
+        found = function(argument)
+        spent = time.process_time() - start
+        if isinstance(found, dict):
+            spent, found = found["cpu_seconds"], found["samples"]
+        if name.endswith("loop"):
+            pairs = zip(sum(found, []), sum(expected, []), strict=True)
+            same[name] = float(np.mean([one == other for one, other in pairs]))
+        return count / spent
+
+    ours, loop = augmenter.augment, keras_loop.run
     arms = {
-        "ours": lambda: _timed(augmenter.augment, texts),
-        "keras_loop": lambda: _timed(keras_loop.run, job),
+        "ours": functools.partial(timed, "ours", ours, len(texts), texts),
+        "keras_loop": functools.partial(timed, "keras_loop", loop, few, job),
     }
-    for name in PEERS if peers else ():
-        arms[name] = lambda name=name: peers.run(job | {"arm": name})
-    spent, same = {name: [] for name in arms}, {}
-    for round_ in range(-1, rounds):
-        # The first round compiles and warms up. A different order each time.
-        for name in order(arms, round_):
-            seconds, found = arms[name]()
-            count = len(texts) if name == "ours" else few
-            if round_ >= 0:
-                spent[name].append(count / seconds)
-            if name.endswith("loop"):
-                same[name] = _agreement(found, expected)
-            print(
-                f"{size} round {round_ + 1} of {rounds}: {name:18}"
-                f"{count / seconds:10.2f} sentences per CPU-second",
-                flush=True,
-            )
-    ours = np.array(spent["ours"])
+    for name in PEERS if args.peer_python else ():
+        ask = functools.partial(ask_peer, args.peer_python, name)
+        arms[name] = functools.partial(timed, name, ask, few, job)
+    for arm in arms.values():
+        arm()
+    spent = in_turns(arms, rounds, f"{size}: ")
     return {
         "sentences": {"ours": len(texts), "others": few},
         "tokens_per_sentence": float(np.mean([len(e) - 2 for e in encoded])),
@@ -253,7 +226,7 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
         "arms": {
             name: {
                 "sentences_per_cpu_second": quartiles(values),
-                "ours_to_this": quartiles(ours / values),
+                "ours_to_this": quartiles(np.divide(spent["ours"], values)),
             }
             | ({"same_samples": same[name]} if name in same else {})
             for name, values in spent.items()
@@ -261,45 +234,15 @@ def measure(size: str, directory: pathlib.Path, texts, peers, args) -> dict:
     }
 
 
-def _timed(function, argument):
-    start = time.process_time()
-    result = function(argument)
-    return time.process_time() - start, result
-
-
-def _agreement(found, expected):
-    pairs = [
-        (tuple(a), tuple(b))
-        for one, other in zip(found, expected, strict=True)
-        for a, b in zip(one, other, strict=True)
-    ]
-    return sum(a == b for a, b in pairs) / len(pairs)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: python -m experiments.benchmarks.text_generation "
-        "--masked_lm models/bert_tiny_mlm --data_dir data/tfds --sizes tiny",
-    )
-    parser.add_argument(
-        "--masked_lm", required=True, help="directory in Hugging Face layout"
-    )
-    parser.add_argument("--data_dir", help="TFDS directory that holds GLUE")
-    parser.add_argument(
-        "--peer_python", help="a Python with torch, transformers and nlpaug"
-    )
-    parser.add_argument(
-        "--sizes", nargs="+", choices=list(SIZES), default=list(SIZES)
-    )
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--few", type=int, help="sentences of the slow arms")
-    parser.add_argument(
-        "--out", default=f"{RESULTS}/benchmarks/text_generation.json"
-    )
+    parser = make_parser(__doc__, "text_generation", None)
+    add = parser.add_argument
+    add("--masked_lm", required=True, help="directory in Hugging Face layout")
+    add("--data_dir", help="TFDS directory that holds GLUE")
+    add("--peer_python", help="a Python with torch, transformers and nlpaug")
+    add("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
+    add("--few", type=int, help="sentences of the slow arms")
     args = parser.parse_args()
-    start = time.time()
-    peers = Peers(args.peer_python) if args.peer_python else None
     sizes = {}
     with tempfile.TemporaryDirectory() as temporary:
         directories = {"tiny": pathlib.Path(args.masked_lm)}
@@ -308,7 +251,7 @@ def main() -> None:
             write_base(directories["base"], directories["tiny"])
         for size in args.sizes:
             texts = read_sentences(args.data_dir, SIZES[size][0])
-            sizes[size] = measure(size, directories[size], texts, peers, args)
+            sizes[size] = measure(size, directories[size], texts, args)
     for size, figures in sizes.items():
         for name, arm in figures["arms"].items():
             speed, ratio = arm["sentences_per_cpu_second"], arm["ours_to_this"]
@@ -317,25 +260,13 @@ def main() -> None:
                 f"CPU-second   ours is x {ratio['median']:.1f}"
                 f"  ({ratio['q25']:.1f} to {ratio['q75']:.1f})"
             )
-    records.write_record(
-        args.out,
-        {
-            "command": records.command_line(),
-            "settings": {
-                "num_augmented": NUM_AUGMENTED,
-                "mask_ratio": MASK_RATIO,
-                "sources": [list(source) for source in SOURCES],
-            },
-            "sizes": sizes,
-            "peers": peers.versions if peers else None,
-            "environment": records.environment(),
-            "hours": (time.time() - start) / 3600,
-        },
-    )
-    if peers:
-        peers.close()
-    print(f"wrote {args.out}")
+    settings = {
+        "num_augmented": NUM_AUGMENTED,
+        "mask_ratio": MASK_RATIO,
+        "sources": [list(source) for source in SOURCES],
+    }
+    write(args, settings=settings, sizes=sizes)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -23,10 +23,6 @@ def test_each_is_first_once():
         assert [calls[value] for value in values] == [name] * 3
 
 
-def test_a_round_before_the_first():
-    assert list(rounds.order({"a": 1, "b": 2, "c": 3}, -1)) == ["c", "a", "b"]
-
-
 def test_quartiles():
     values = np.arange(1, 10) / 7
     assert rounds.quartiles(values) == pytest.approx(
