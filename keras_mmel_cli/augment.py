@@ -25,6 +25,8 @@ GLUE_TEXTS = {
     "glue/qnli": ["question", "sentence"],
 }
 
+_TFDS_NAME = re.compile(r"\w+(/[\w.,=+-]+)*(:[\w.*]+)?")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `augment`."""
@@ -111,7 +113,9 @@ def check(options: argparse.Namespace) -> None:
     name, path = options.data, pathlib.Path(options.data)
     if shared.is_table(name):
         shared.check_exists(name)
-    elif path.is_file() or path.suffix[1:2].isalpha() and not path.is_dir():
+    elif path.is_file() or not (
+        (path / "features.json").is_file() or _TFDS_NAME.fullmatch(name)
+    ):
         raise _no_such_data(options)
     elif options.label_names:
         raise ValueError(
@@ -170,8 +174,12 @@ def _open_source(options):
         return from_tfds(
             options.data, options.split, text, label, id, options.data_dir
         )
-    except tfds.core.DatasetNotFoundError:  # its message lists all there are
-        raise _no_such_data(options) from None
+    except ValueError as error:
+        not_found = isinstance(error, tfds.core.DatasetNotFoundError)
+        if not_found or "BuilderConfig" in str(error):
+            # TFDS lists all that it has, or breaks off before the list.
+            raise _no_such_data(options) from None
+        raise
 
 
 def _no_such_data(options):

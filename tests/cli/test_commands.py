@@ -254,8 +254,12 @@ def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     out = ["--out", tmp_path / "o"]
     line = fails([*AUGMENT, *COLUMNS, *out, "--num_augmented", 999], capsys)
     assert "`num_augmented` must be at most" in line
-    line = fails([*AUGMENT[:-1], "no_such_data", *COLUMNS, *out], capsys)
-    assert "the name of a TFDS data set. Received: --data no_such" in line
+    for name in ("no_such_data", "glue/no_such_task"):
+        line = fails([*AUGMENT[:-1], name, *COLUMNS, *out], capsys)
+        assert line.endswith(f"of a TFDS data set. Received: --data {name}")
+    (tmp_path / "empty.jsonl").write_text("")
+    command = [*AUGMENT[:-1], tmp_path / "empty.jsonl", *COLUMNS]
+    assert fails([*command, *out], capsys).endswith("empty.jsonl: no rows")
     argv = ["augment", "--masked_lm", tmp_path / "x", "--data", "reviews.csv"]
     assert "Received: preset=" in fails([*argv, *COLUMNS, *out], capsys)
     tiny.make_checkpoint(tmp_path / "x", head=False)

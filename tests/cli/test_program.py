@@ -131,6 +131,7 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
         ([*AUGMENT, "a.txt", "--text", "t"], f"{WHICH_DATA} data set. Rec"),
         ([*AUGMENT, "b.csv.gz", "--text", "t"], "Received: --data b.csv.gz"),
         ([*AUGMENT, "plain", "--text", "t"], WHICH_DATA),
+        ([*AUGMENT, "./made", "--text", "t"], WHICH_DATA),
         ([*AUGMENT, "d", "--label_names", "a"], "--label_names are for files"),
         ([*AUGMENT, "d", "--mask_ratio", "1.5"], "a number from 0 to 1"),
         ([*AUGMENT, "d", "--mask_ratio", "nan"], "a number from 0 to 1"),
