@@ -118,7 +118,6 @@ def test_tables_are_those_of_the_records():
     assert report.main(["--check"]) == 0, "run: python -m experiments.report"
 
 
-@pytest.mark.own_process
 def test_readme_code_runs(tmp_path, monkeypatch):
     """The quickstart, on few images and one epoch."""
     random = np.random.default_rng(0)
@@ -149,7 +148,7 @@ def test_readme_text_runs(tmp_path, monkeypatch):
     """The commands, then the code, with a small BERT for the preset."""
     bert = str(tiny.make_checkpoint(tmp_path / "bert", num_hidden_layers=1))
     monkeypatch.chdir(tmp_path)
-    rows = "a very bad movie,0\na very good movie,1\n" * 20
+    rows = "a very bad movie,0\na very good movie,1\n" * 16
     (tmp_path / "reviews.csv").write_text("text,label\n" + rows)
     keras_mmel.text.load_text_classifier(bert, 2).save("teacher.keras")
     section = README.partition("\n## Text\n")[2].partition("\n## ")[0]
