@@ -3,6 +3,7 @@
 import functools
 import html.parser
 import importlib.util
+import inspect
 import os
 import pathlib
 import re
@@ -112,6 +113,8 @@ def test_public_names_are_in_the_reference(site, module):
     )
     found = getattr(keras_mmel, module)
     names = getattr(found, "__all__", ["LambdaSchedule", "ViewScores"])
+    # A room has a page of its own.
+    names = [n for n in names if not inspect.ismodule(getattr(found, n))]
     missing = {f"keras_mmel.{module}.{name}" for name in names} - ids
     assert missing == set()
 
