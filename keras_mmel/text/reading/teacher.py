@@ -125,7 +125,7 @@ def weights_hash(model: keras.Model) -> str:
     for weight in model.weights:
         array = weight.numpy()
         digest.update(repr((weight.path, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array))
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 
