@@ -25,6 +25,7 @@ _HARD = (
     "a\u302e\U0001d165\u09cb \u0e33\u0301 " + "x" * 101
 )
 
+_STRINGS = tf.TensorSpec([None], tf.string)
 _length = functools.partial(tf.strings.length, unit="UTF8_CHAR")
 
 
@@ -153,6 +154,8 @@ class GraphTokenizer(tf.Module):
         )
         return tf.strings.split(tf.strings.unicode_encode(ragged, "UTF-8"))
 
+    # Traced once, also where the two sides of pairs go through it.
+    @tf.function(input_signature=[_STRINGS], autograph=False)
     def pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Encodes texts without special tokens, nothing cut.
 
@@ -227,8 +230,9 @@ def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     del options["type"]
     normalize = library.normalizers.BertNormalizer(**options).normalize_str
     split = library.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
-    codes = [chr(c) for c in range(sys.maxunicode + 1)]
-    del codes[0xD800:0xE000]
+    # No surrogates, and of the planes those that have characters.
+    ranges = (0, 0xD800), (0xE000, 0x40000), (0xE0000, sys.maxunicode + 1)
+    codes = [chr(c) for start, stop in ranges for c in range(start, stop)]
     # A letter that nothing else becomes stands between them.
     mark = "\u3042"
     codes.remove(mark)

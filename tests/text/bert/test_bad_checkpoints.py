@@ -1,5 +1,6 @@
 """Checkpoints that are damaged or do not fit: what the error says."""
 
+import functools
 import json
 import shutil
 
@@ -12,6 +13,16 @@ from keras_mmel.text.bert import presets
 from tests.text import tiny
 
 FILE = "model.safetensors"
+LOADERS = [
+    load_masked_lm,
+    functools.partial(load_text_classifier, num_classes=2),
+]
+HEAD = "cls.predictions"
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return tiny.make_checkpoint(tmp_path / "bert")
 
 
 def edit_config(directory, **changed):
@@ -27,123 +38,72 @@ def edit_weights(directory, change):
     safetensors_numpy.save_file(weights, directory / FILE)
 
 
-@pytest.fixture
-def directory(tmp_path):
-    return tiny.make_checkpoint(tmp_path / "bert")
+def refused(directory, message, error=ValueError, load=load_masked_lm):
+    with pytest.raises(error, match=message):
+        load(directory)
 
 
-def test_no_head(tmp_path):
-    directory = tiny.make_checkpoint(tmp_path / "bert", head=False)
-    with pytest.raises(
-        ValueError,
-        match=r"must have a masked-LM head \(cls.predictions.*hf://.*Received",
-    ):
-        load_masked_lm(directory)
-
-
-def test_half_a_head(directory):
-    edit_weights(
-        directory, lambda w: w.pop("cls.predictions.transform.LayerNorm.beta")
-    )
-    with pytest.raises(ValueError, match=r"'cls.*transform.LayerNorm.bias'"):
-        load_masked_lm(directory)
-
-
-def test_untied_head_without_its_decoder(directory):
+def test_heads(tmp_path, directory):
+    without = tiny.make_checkpoint(tmp_path / "without", head=False)
+    refused(without, r"have a masked-LM head \(cls.*hf://.*Received.*without'")
     edit_config(directory, tie_word_embeddings=False)
-    with pytest.raises(ValueError, match=r"must store its decoder.*Received"):
-        load_masked_lm(directory)
+    refused(directory, "must store its decoder.*Received")
+    edit_config(directory, tie_word_embeddings=True)
+    edit_weights(directory, lambda w: w.pop(f"{HEAD}.transform.LayerNorm.beta"))
+    refused(directory, r"'cls.*transform.LayerNorm.bias'")
+    edit_weights(directory, lambda w: w.pop(f"{HEAD}.bias"))
+    refused(directory, r"'cls.predictions.decoder.bias'")
 
 
-@pytest.mark.parametrize("load", [load_masked_lm, load_text_classifier])
-@pytest.mark.parametrize(
-    ("vocab_size", "message"),
-    [
-        (241, r"word_embeddings.*\(233, 16\).*\(241, 16\).*vocab_size"),
-        (200, r"vocab_size=200, 233 pieces"),
-    ],
-)
-def test_wrong_vocabulary_size(directory, load, vocab_size, message):
-    edit_config(directory, vocab_size=vocab_size)
-    more = (2,) if load is load_text_classifier else ()
-    with pytest.raises(ValueError, match=message):
-        load(directory, *more)
+@pytest.mark.parametrize("load", LOADERS)
+def test_wrong_vocabulary_size(directory, load):
+    edit_config(directory, vocab_size=241)
+    message = r"word_embeddings.*\(233, 16\).*\(241, 16\).*vocab_size"
+    refused(directory, message, load=load)
+    edit_config(directory, vocab_size=200)
+    refused(directory, "vocab_size=200, 233 pieces", load=load)
 
 
-@pytest.mark.parametrize(("rows", "fits"), [(255, True), (256, False)])
-def test_embeddings_without_a_piece(tmp_path, rows, fits):
-    size = len(tiny.VOCABULARY) + rows
-    directory = tiny.make_checkpoint(tmp_path / "bert", vocab_size=size)
-    if fits:
-        model = load_masked_lm(directory)
-        assert model.backbone.vocabulary_size == size
-        return
-    message = f"must be that of the model.*vocab_size={size}, 233 pieces"
-    with pytest.raises(ValueError, match=message):
-        load_masked_lm(directory)
+def test_embeddings_without_a_piece(tmp_path):
+    size = len(tiny.VOCABULARY) + 255
+    directory = tiny.make_checkpoint(tmp_path / "a", vocab_size=size)
+    model = load_masked_lm(directory)
+    assert model.backbone.vocabulary_size == size
+    assert model.masked_lm_head.vocabulary_size == size
+    directory = tiny.make_checkpoint(tmp_path / "b", vocab_size=size + 1)
+    message = f"must be that of the model.*vocab_size={size + 1}, 233 pieces"
+    refused(directory, message)
 
 
-@pytest.mark.parametrize("preset", [None, 3])
-def test_no_preset(preset):
-    with pytest.raises(TypeError, match=rf"`preset` must.*preset={preset}"):
-        load_masked_lm(preset)
-
-
-def test_a_repository_that_cannot_be_downloaded(monkeypatch):
-    hub = pytest.importorskip("huggingface_hub")
-
-    def fail(*_, **__):
-        raise hub.errors.LocalEntryNotFoundError("no network")
-
-    monkeypatch.setattr(hub, "snapshot_download", fail)
-    message = "`preset` must be a repository.*'hf://nobody/none'"
-    with pytest.raises(FileNotFoundError, match=message):
-        load_masked_lm("hf://nobody/none")
-
-
-@pytest.mark.parametrize("kept", [0, 4, 100, 0.5, -1])
 @pytest.mark.parametrize("shards", [1, 2])
-def test_truncated_weights(tmp_path, kept, shards):
+def test_truncated_weights(tmp_path, shards):
     directory = tiny.make_checkpoint(tmp_path / "bert", shards=shards)
     file = sorted(directory.glob("*.safetensors"))[-1]
     whole = file.read_bytes()
-    kept = int(kept * len(whole)) if isinstance(kept, float) else kept
-    file.write_bytes(whole[:kept])
-    with pytest.raises(ValueError, match=rf"must be whole.*{file.name}.*bytes"):
-        load_masked_lm(directory)
-
-
-def test_pointer_in_place_of_weights(directory):
-    (directory / FILE).write_text(
+    for kept in (0, 4, 100, len(whole) // 2, -1):
+        file.write_bytes(whole[:kept])
+        refused(directory, rf"must be whole.*{file.name}.*bytes")
+    file.write_text(
         "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
     )
-    with pytest.raises(ValueError, match="must be whole"):
-        load_masked_lm(directory)
+    refused(directory, "must be whole")
 
 
-def test_missing_and_unreadable_files_of_a_sharded_checkpoint(tmp_path):
-    directory = tiny.make_checkpoint(tmp_path / "bert", shards=3)
+def test_files_that_are_missing(tmp_path, directory):
+    (directory / FILE).rename(directory / "pytorch_model.bin")
+    for load in LOADERS:
+        message = "no other.*pytorch_model.bin"
+        refused(directory, message, FileNotFoundError, load)
+    directory = tiny.make_checkpoint(tmp_path / "shards", shards=3)
     name = "model-00002-of-00003.safetensors"
     (directory / name).unlink()
-    with pytest.raises(FileNotFoundError, match=f"every shard.*{name}"):
-        load_masked_lm(directory)
+    refused(directory, f"every shard.*{name}", FileNotFoundError)
     (directory / "model.safetensors.index.json").write_text("{}")
-    with pytest.raises(ValueError, match="'weight_map'.*index.json"):
-        load_masked_lm(directory)
-
-
-def test_no_weights(directory):
-    (directory / FILE).rename(directory / "pytorch_model.bin")
-    with pytest.raises(FileNotFoundError, match=r"no other.*pytorch_model.bin"):
-        load_text_classifier(directory, 2)
-
-
-@pytest.mark.parametrize("load", [load_masked_lm, load_text_classifier])
-def test_no_tokenizer(tmp_path, load):
-    directory = tiny.make_checkpoint(tmp_path / "bert", tokenizer=None)
-    more = (2,) if load is load_text_classifier else ()
-    with pytest.raises(FileNotFoundError, match="must have a tokenizer"):
-        load(directory, *more)
+    refused(directory, "'weight_map'.*index.json")
+    directory = tiny.make_checkpoint(tmp_path / "words", tokenizer=None)
+    for load in LOADERS:
+        message = "must have a tokenizer"
+        refused(directory, message, FileNotFoundError, load)
 
 
 @pytest.mark.parametrize(
@@ -164,29 +124,33 @@ def test_no_tokenizer(tmp_path, load):
 )
 def test_configs_that_do_not_fit(directory, changed, message):
     edit_config(directory, **changed)
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        load_masked_lm(directory)
+    refused(directory, f"(?s){message}")
 
 
 def test_two_encoders_in_one_file(directory):
-    edit_weights(
-        directory,
-        lambda w: w.update(
-            {"x.embeddings.word_embeddings.weight": w["cls.predictions.bias"]}
-        ),
-    )
-    with pytest.raises(ValueError, match="one tensor.*x.embeddings"):
-        load_masked_lm(directory)
+    def add(weights):
+        name = "x.embeddings.word_embeddings.weight"
+        weights[name] = weights[f"{HEAD}.bias"]
+
+    edit_weights(directory, add)
+    refused(directory, "one tensor.*x.embeddings")
 
 
-def test_presets_that_are_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="hf://owner/name.*'nowhere'"):
-        load_masked_lm("nowhere")
-    with pytest.raises(FileNotFoundError, match=r"a config.json.*\[\]"):
-        load_masked_lm(tmp_path)
+def test_presets_that_are_not_there(tmp_path, monkeypatch):
+    for preset in (None, 3):
+        refused(preset, rf"`preset` must.*preset={preset}", TypeError)
+    refused("nowhere", "hf://owner/name.*'nowhere'", FileNotFoundError)
+    refused(tmp_path, r"a config.json.*\[\]", FileNotFoundError)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ValueError, match="must be readable.*config.json"):
-        load_masked_lm(tmp_path)
+    refused(tmp_path, "must be readable.*config.json")
+    hub = pytest.importorskip("huggingface_hub")
+
+    def fail(*_, **__):
+        raise hub.errors.LocalEntryNotFoundError("no network")
+
+    monkeypatch.setattr(hub, "snapshot_download", fail)
+    message = "`preset` must be a repository.*'hf://nobody/none'"
+    refused("hf://nobody/none", message, FileNotFoundError)
 
 
 @pytest.mark.parametrize(
@@ -216,18 +180,17 @@ def test_downloads(tmp_path, monkeypatch, directory):
                 file.unlink()
         return str(copy)
 
+    def model_download(handle):
+        asked.append(handle)
+        return str(directory)
+
     hub = pytest.importorskip("huggingface_hub")
     monkeypatch.setattr(hub, "snapshot_download", snapshot_download)
     model = load_masked_lm("hf://owner/name@v2")
     assert asked == [("owner/name", "v2")]
     assert model.tokenizer.vocabulary == tiny.VOCABULARY
-
     kagglehub = pytest.importorskip("kagglehub")
-    monkeypatch.setattr(
-        kagglehub,
-        "model_download",
-        lambda handle: asked.append(handle) or str(directory),
-    )
+    monkeypatch.setattr(kagglehub, "model_download", model_download)
     assert presets.find("kaggle://keras/bert/keras/x/1") == directory
     assert presets.find("bert_tiny_en_uncased") == directory
     assert asked[1] == "keras/bert/keras/x/1"

@@ -13,9 +13,9 @@ import pytest
 import tokenizers
 from hypothesis import strategies as st
 
-from keras_mmel.text.bert import tokenizer as encoded_module
 from keras_mmel.text.bert import tokenizer_files
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.bert.tokenizer import longest_first
 from tests.text import tiny
 
 REFERENCE = pathlib.Path(__file__).parent / "reference" / "tokenizer.json"
@@ -50,21 +50,15 @@ def test_literal_specials_are_text(real):
 
 
 def test_cased_and_uncased():
-    pieces = [
-        *tiny.SPECIAL,
-        "film",
-        "Film",
-        "cafe",
-        "\u00e9",
-        "caf",
-        "##\u00e9",
-    ]
-    text = ["Film film caf\u00e9"]
-    assert made(pieces).encode(text)[0].token_ids == (2, 5, 5, 7, 3)
-    cased = made(pieces, do_lower_case=False)
-    assert cased.encode(text)[0].token_ids == (2, 6, 5, 9, 10, 3)
-    accents = made(pieces, strip_accents=False)
-    assert accents.encode(text)[0].token_ids == (2, 5, 5, 9, 10, 3)
+    pieces = [*tiny.SPECIAL, *"film Film cafe \u00e9 caf ##\u00e9".split()]
+
+    def ids(**options):
+        text = "Film film caf\u00e9"
+        return made(pieces, **options).encode([text])[0].token_ids
+
+    assert ids() == (2, 5, 5, 7, 3)
+    assert ids(do_lower_case=False) == (2, 6, 5, 9, 10, 3)
+    assert ids(strip_accents=False) == (2, 5, 5, 9, 10, 3)
 
 
 def test_files_of_both_kinds_give_one_tokenizer(tmp_path):
@@ -141,21 +135,14 @@ def test_offsets_are_code_points_of_their_own_sentence():
     first, second = "A \U0001f600 film", "na\u00efve cafe\u0301 films"
     encoded = made().encode([(first, second)])[0]
     words = {}
-    for i, (start, end) in enumerate(encoded.offsets):
-        side, word = encoded.sequence_ids[i], encoded.word_ids[i]
-        if side is not None:
-            sentence = (first, second)[side]
-            words[side, word] = (
-                words.get((side, word), "") + sentence[start:end]
-            )
-    assert list(words.values()) == [
-        "A",
-        "\U0001f600",
-        "film",
-        "na\u00efve",
-        "cafe",  # A mark of its own that is dropped belongs to no token.
-        "films",
-    ]
+    places = zip(encoded.sequence_ids, encoded.word_ids, strict=True)
+    for place, (start, end) in zip(places, encoded.offsets, strict=True):
+        if place != (None, None):
+            piece = (first, second)[place[0]][start:end]
+            words[place] = words.get(place, "") + piece
+    # A mark of its own that is dropped belongs to no token.
+    wanted = ["A", "\U0001f600", "film", "na\u00efve", "cafe", "films"]
+    assert list(words.values()) == wanted
 
 
 def test_longest_first_equals_removing_one_at_a_time():
@@ -170,8 +157,8 @@ def test_longest_first_equals_removing_one_at_a_time():
         return a, b
 
     for a, b, room in itertools.product(range(9), range(9), range(12)):
-        got = encoded_module.longest_first(a, b, room)
-        assert got == one_at_a_time(a, b, room), (a, b, room)
+        wanted = one_at_a_time(a, b, room)
+        assert longest_first(a, b, room) == wanted, (a, b, room)
 
 
 def test_empty_texts():
@@ -226,52 +213,42 @@ def test_threads_share_a_tokenizer():
     assert got == expected
 
 
-@pytest.mark.parametrize(
-    ("texts", "error", "message"),
-    [
-        ("one text", TypeError, "sequence of texts"),
-        ([1], TypeError, r"Received: texts\[0\]=1"),
-        (["a", ("a", "b", "c")], TypeError, r"texts\[1\]"),
-        (["a", ("a",)], TypeError, r"texts\[1\]"),
-        (["a", None], TypeError, r"texts\[1\]=None"),
-        (["a", "b\ud800"], ValueError, r"valid Unicode.*texts\[1\]"),
-    ],
-)
-def test_texts_that_are_none(texts, error, message):
-    with pytest.raises(error, match=message):
-        made().encode(texts)
-
-
-def test_max_length_without_room():
-    with pytest.raises(ValueError, match="at least 2.*max_length=1"):
-        made().encode(["a"], max_length=1)
-    with pytest.raises(ValueError, match="at least 3.*max_length=2"):
-        made().encode(["a", ("a", "b")], max_length=2)
-    assert made().encode(["a"], max_length=2)[0].token_ids == (2, 3)
-
-
-def test_directories_without_a_tokenizer(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(
-        FileNotFoundError, match=r"vocab.txt.*\['config.json'\]"
+def test_texts_and_lengths_that_are_none():
+    encode = made().encode
+    for texts, message in (
+        ("one text", "sequence of texts"),
+        ([1], r"Received: texts\[0\]=1"),
+        (["a", ("a", "b", "c")], r"texts\[1\]"),
+        (["a", ("a",)], r"texts\[1\]"),
+        (["a", None], r"texts\[1\]=None"),
     ):
-        Tokenizer.from_directory(tmp_path)
+        with pytest.raises(TypeError, match=message):
+            encode(texts)
+    with pytest.raises(ValueError, match=r"valid Unicode.*texts\[1\]"):
+        encode(["a", "b\ud800"])
+    with pytest.raises(ValueError, match="at least 2.*max_length=1"):
+        encode(["a"], max_length=1)
+    with pytest.raises(ValueError, match="at least 3.*max_length=2"):
+        encode(["a", ("a", "b")], max_length=2)
+    assert encode(["a"], max_length=2)[0].token_ids == (2, 3)
 
 
 def test_files_that_are_no_wordpiece_tokenizer(tmp_path):
+    def refused(message, error=ValueError):
+        with pytest.raises(error, match=message):
+            Tokenizer.from_directory(tmp_path)
+
+    (tmp_path / "config.json").write_text("{}")
+    refused(r"vocab.txt.*\['config.json'\]", FileNotFoundError)
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(ValueError, match="readable.*tokenizer.json"):
-        Tokenizer.from_directory(tmp_path)
+    refused("readable.*tokenizer.json")
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
     bpe.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(ValueError, match="WordPiece.*'BPE'"):
-        Tokenizer.from_directory(tmp_path)
+    refused("WordPiece.*'BPE'")
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "vocab.txt").write_bytes(b"[PAD]\n\xff\n")
-    with pytest.raises(ValueError, match="UTF-8.*vocab.txt"):
-        Tokenizer.from_directory(tmp_path)
+    refused("UTF-8.*vocab.txt")
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
-    with pytest.raises(ValueError, match=r"without \['\[MASK\]'\]"):
-        Tokenizer.from_directory(tmp_path)
+    refused(r"without \['\[MASK\]'\]")
     with pytest.raises(TypeError, match="Received: int"):
         Tokenizer(3)

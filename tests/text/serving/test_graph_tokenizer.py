@@ -293,9 +293,8 @@ def test_pairs_are_cut_as_the_library_cuts(uncased):
         assert ids.to_list() == [library.encode(*pair).ids for pair in sides]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_bytes_that_are_no_text(uncased):
+    for text in (
         b"\xff",
         b"fi\xfflm",
         b"film\xed\xa0\x80 film",
@@ -303,23 +302,21 @@ def test_pairs_are_cut_as_the_library_cuts(uncased):
         b"film \xe2\x82",
         b"\xc0\x80ab",
         b"\xf0\x9f\x98 film\xf0\x9f\x98s",
-    ],
-)
-def test_bytes_that_are_no_text(uncased, text):
-    decoded = text.decode("utf-8", errors="replace")
-    found = uncased.functions[1](tf.constant([text]))["token_ids"]
-    (wanted,) = uncased.tokenizer.encode([decoded])
-    assert found.numpy()[0].tolist() == list(wanted.token_ids)
+    ):
+        found = uncased.functions[1](tf.constant([text]))["token_ids"]
+        decoded = text.decode("utf-8", errors="replace")
+        (wanted,) = uncased.tokenizer.encode([decoded])
+        assert found.numpy()[0].tolist() == list(wanted.token_ids), text
 
 
 def test_batch_without_rows(uncased):
     none = tf.constant([], tf.string)
-    for function, inputs in ((1, [none]), (2, [none, none])):
-        found = uncased.functions[function](*inputs)
+    for sides, function in uncased.functions.items():
+        found = function(*[none] * sides)
         assert {value.shape[0] for value in found.values()} == {0}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_pieces_of_any_vocabulary(seed):
     rng = random.Random(seed)
     words = [
@@ -345,30 +342,20 @@ def test_pieces_of_any_vocabulary(seed):
     assert max(map(len, wanted)) > 1
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"normalizer": None}, r"\[None, 'BertPreTokenizer'\]"),
-        (
-            {"normalizer": {"type": "Sequence", "normalizers": []}},
-            r"\['Sequence', 'BertPreTokenizer'\]",
-        ),
-        (
-            {"pre_tokenizer": {"type": "Whitespace"}},
-            r"\['BertNormalizer', 'Whitespace'\]",
-        ),
-    ],
-)
-def test_other_tokenizers_are_refused(parts, message):
-    with pytest.raises(ValueError, match=f"same ids. Received: {message}"):
-        GraphTokenizer(changed(**parts), 16)
-
-
-def test_added_tokens_are_refused():
-    tokenizer = tokenizers.Tokenizer.from_str(make().to_json())
-    tokenizer.add_tokens(["new film"])
-    with pytest.raises(ValueError, match=r"Received: .*\['new film'\]"):
-        GraphTokenizer(Tokenizer(tokenizer), 16)
+def test_other_tokenizers_are_refused():
+    added = tokenizers.Tokenizer.from_str(make().to_json())
+    added.add_tokens(["new film"])
+    sequence = {"type": "Sequence", "normalizers": []}
+    for tokenizer, message in (
+        (changed(normalizer=None), r"\[None, 'BertPre"),
+        (changed(normalizer=sequence), r"\['Sequence', 'BertPre"),
+        (changed(pre_tokenizer={"type": "Whitespace"}), ", 'Whitespace'"),
+        (Tokenizer(added), r"'BertPre.*\['new film'\]"),
+    ):
+        with pytest.raises(
+            ValueError, match=f"same ids. Received: .*{message}"
+        ):
+            GraphTokenizer(tokenizer, 16)
 
 
 def test_other_ids_are_refused(uncased, cased, monkeypatch):

@@ -1,7 +1,6 @@
 """Exported text classifiers: what TensorFlow alone makes of strings."""
 
 import json
-import logging
 import pathlib
 import types
 
@@ -31,7 +30,6 @@ MAX_LENGTH = 20
 
 
 def make_model(folder, classes):
-    logging.getLogger("keras_mmel").setLevel(logging.ERROR)
     keras.utils.set_random_seed(3)
     folder = make_checkpoint(folder, num_hidden_layers=1)
     model = load_text_classifier(folder, classes)
