@@ -214,7 +214,6 @@ class TestViewScores:
             np.testing.assert_allclose(logged[-1], value, rtol=1e-6)
 
     # Keras's own way of saving a variable of TensorFlow, with NumPy 2.
-    @pytest.mark.filterwarnings("ignore:__array__ implementation")
     def test_others_can_watch_them(self, tmp_path):
         path = tmp_path / "best.keras"
         callbacks = [

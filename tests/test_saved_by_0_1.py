@@ -16,9 +16,6 @@ SAVED = pathlib.Path(__file__).with_name("saved_by_0_1")
 EXPECTED = json.loads((SAVED / "expected.json").read_text())
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 
-# Keras's own way of saving a variable of TensorFlow, with NumPy 2.
-pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")
-
 
 def plain_examples():
     return np.random.default_rng(5).normal(size=(4, 5)).astype("float32")

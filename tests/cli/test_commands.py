@@ -17,11 +17,6 @@ from keras_mmel.text.files import read_records
 from keras_mmel_cli import main
 from tests.text import tiny
 
-# Keras 3.15 on NumPy 2 warns of its own variables when it saves them.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation:DeprecationWarning"
-)
-
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 COMMAND = [sys.executable, "-m", "keras_mmel_cli"]
 TEXTS = [

@@ -16,9 +16,6 @@ from keras_mmel.diagnostics import callback as callbacks
 from tests import oracle
 from tests.diagnostics import watched
 
-# Keras's own way of reading a variable of TensorFlow, with NumPy 2.
-pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")
-
 SOFT = {"objective": "soft", "mask": True, "teacher": True, "run_eagerly": True}
 CASES = {
     "eager": {"run_eagerly": True, "mask": True},

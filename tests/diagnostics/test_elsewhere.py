@@ -69,8 +69,6 @@ def states(mmel):
 
 @pytest.mark.slow
 @pytest.mark.own_process
-# Keras's own way of reading a variable of TensorFlow, with NumPy 2.
-@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_two_replicas_train_on_as_if_nobody_looked():
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     plain, expected = fit(strategy, [])

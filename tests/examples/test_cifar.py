@@ -15,11 +15,6 @@ from examples.runs import Progress
 from tests.examples import toy_images
 from tests.examples.toy_images import run
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 
 @pytest.fixture(scope="module")
 def _toy_network():

@@ -14,11 +14,6 @@ from keras_mmel.text import files
 from tests.examples import glue_fakes
 from tests.text import tiny
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 TOY = ["--batch_size", "8", "--num_views", "3", "--epochs", "2"]
 TOY += ["--learning_rate", "1e-2", "--max_length", "20"]
 ALL = ("all", "--method", "mmel-h", "--seeds", "0", "1")

@@ -8,11 +8,6 @@ from examples import imagenet
 from examples import records
 from tests.examples import toy_images
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 TOY = ["--epochs", "1", "--batch_size", "4", "--num_views", "2"]
 TOY += ["--image_size", "32"]
 

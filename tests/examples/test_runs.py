@@ -16,11 +16,6 @@ from examples import records
 from examples import runs
 from experiments import RESULTS
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 IMAGES = np.random.default_rng(0).integers(1, 256, (8, 32, 32, 3), "uint8")
 LABELS = np.arange(8)
 POOLED = ["--num_views", "3", "--fixed_views", "4"]

@@ -6,11 +6,6 @@ from experiments import RESULTS
 from experiments import digits
 from experiments import digits_views
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 
 def settings(method, shift=2):
     words = ["--methods", method, "--shifts", str(shift), "--epochs", "1"]

@@ -8,11 +8,6 @@ import tensorflow as tf
 import keras_mmel
 from experiments import rivals
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 
 def losses(seed=0):
     return np.random.default_rng(seed).gamma(2.0, size=(5, 3))

@@ -4,11 +4,6 @@ import pytest
 
 from keras_mmel.models import cifar_resnet
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 
 def count(weights):
     return sum(int(np.prod(weight.shape)) for weight in weights)

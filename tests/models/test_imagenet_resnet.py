@@ -4,11 +4,6 @@ import pytest
 
 from keras_mmel import models
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 # ResNet-34 differs from ResNet-18 in the numbers of blocks only.
 BUILDERS = [
     models.resnet18,

@@ -6,11 +6,6 @@ import tensorflow as tf
 from keras_mmel.models import with_weight_decay
 from keras_mmel.models.weight_decay import rebuild
 
-# Keras 3.15 hands variables to `numpy.array`, which NumPy 2 complains about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
-)
-
 # Keras rounds momentum and decay to float32 even in float64 models. These
 # numbers are the same after it.
 RATE, MOMENTUM, DECAY = 0.05, 0.875, 2**-5
