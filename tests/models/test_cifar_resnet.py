@@ -107,8 +107,11 @@ def test_channels_first_as_global_setting_changes_nothing():
     assert model(np.zeros((1, 32, 32, 3))).shape == (1, 10)
 
 
-def test_saved_file_needs_keras_alone(tmp_path):
+def test_weight_decay_and_a_file_that_needs_keras_alone(tmp_path):
+    assert cifar_resnet(8, 10).losses == []
     model = cifar_resnet(8, 10, weight_decay=5e-4)
+    assert model.name == "cifar_resnet8"
+    assert all(w.regularizer for w in model.trainable_weights)
     assert "keras_mmel" not in model.to_json()
     x = np.random.default_rng(0).normal(size=(2, 32, 32, 3))
     model.save(tmp_path / "net.keras")
@@ -134,33 +137,16 @@ def test_dtype_policies(policy, inside, logits):
     assert model.dtype_policy.name == policy
 
 
-def test_weight_decay_reaches_every_weight():
-    assert cifar_resnet(8, 10).losses == []
-    model = cifar_resnet(8, 10, weight_decay=5e-4)
-    assert model.name == "cifar_resnet8"
-    assert all(w.regularizer for w in model.trainable_weights)
+def test_bad_arguments():
+    def fails(error, message, *arguments, **keywords):
+        with pytest.raises(error, match=message):
+            cifar_resnet(*arguments, **keywords)
 
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        *(
-            ((depth, 10), ValueError, f"6n \\+ 2 .*Received: {depth}")
-            for depth in (2, 7, 18, 21, -4)
-        ),
-        *(
-            ((depth, 10), TypeError, "`depth` must be an integer")
-            for depth in (20.0, "20", True)
-        ),
-        ((8, 0), ValueError, "`num_classes` must be at least 1"),
-        ((8, 2.5), TypeError, "`num_classes` must be an integer"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        cifar_resnet(*arguments)
-
-
-def test_negative_weight_decay():
-    with pytest.raises(ValueError, match="`weight_decay` must be finite"):
-        cifar_resnet(8, 10, weight_decay=-1e-4)
+    for depth in (2, 7, 18, 21, -4):
+        fails(ValueError, f"6n \\+ 2 .*Received: {depth}", depth, 10)
+    for depth in (20.0, "20", True):
+        fails(TypeError, "`depth` must be an integer", depth, 10)
+    fails(ValueError, "`num_classes` must be at least 1", 8, 0)
+    fails(TypeError, "`num_classes` must be an integer", 8, 2.5)
+    message = "`weight_decay` must be finite"
+    fails(ValueError, message, 8, 10, weight_decay=-1e-4)
