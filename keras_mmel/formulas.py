@@ -65,8 +65,10 @@ def view_weights(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
 
     Example:
 
-    >>> keras_mmel.objectives.view_weights([[1.0, 2.0]], lambda_p=1.0)
-    [[0.26894143, 0.7310586]]
+    ```python
+    keras_mmel.objectives.view_weights([[1.0, 2.0]], lambda_p=1.0)
+    # [[0.26894143, 0.7310586]]
+    ```
 
     Reference:
         Yi et al., ICLR 2021, equation 6.
@@ -102,8 +104,10 @@ def maximal_expected_loss(losses: Any, lambda_p: Any, mask: Any = None) -> Any:
 
     Example:
 
-    >>> keras_mmel.objectives.maximal_expected_loss([[1.0, 2.0]], lambda_p=1.0)
-    [1.6201146]
+    ```python
+    keras_mmel.objectives.maximal_expected_loss([[1.0, 2.0]], lambda_p=1.0)
+    # [1.6201146]
+    ```
 
     Reference:
         Yi et al., ICLR 2021, equation 7.
@@ -166,8 +170,10 @@ def effective_views(weights: Any) -> Any:
 
     Example:
 
-    >>> keras_mmel.objectives.effective_views([[0.5, 0.5], [1.0, 0.0]])
-    [2.0, 1.0]
+    ```python
+    keras_mmel.objectives.effective_views([[0.5, 0.5], [1.0, 0.0]])
+    # [2.0, 1.0]
+    ```
     """
     weights = ops.cast(ops.convert_to_tensor(weights), "float32")
     # A weight of 0 adds nothing: its log only has to be finite.

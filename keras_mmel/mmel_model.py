@@ -276,8 +276,9 @@ class MMELModel(GroupTrainer):
 
         Example:
 
-        >>> mmel.view_weights({"views": views[:1]}, labels[:1]).shape
-        (1, 5)
+        ```python
+        mmel.view_weights({"views": views[:1]}, labels[:1]).shape  # (1, 5)
+        ```
         """
         return checks.to_numpy(self._losses_and_weights(x, y)[1])
 

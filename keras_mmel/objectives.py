@@ -105,8 +105,10 @@ class Hard(Objective):
 
     Example:
 
-    >>> keras_mmel.objectives.Hard(lambda_p=1.0)([[1.0, 2.0], [3.0, 3.0]])
-    [1.6201146, 3.0]
+    ```python
+    keras_mmel.objectives.Hard(lambda_p=1.0)([[1.0, 2.0], [3.0, 3.0]])
+    # [1.6201146, 3.0]
+    ```
     """
 
     lambda_p: float = 1.0
@@ -148,9 +150,10 @@ class Soft(Objective):
 
     Example:
 
-    >>> objective = keras_mmel.objectives.Soft(lambda_p=1.0, lambda_t=0.5)
-    >>> objective([[0.5, 1.0, 2.0]])
-    [1.3100573]
+    ```python
+    objective = keras_mmel.objectives.Soft(lambda_p=1.0, lambda_t=0.5)
+    objective([[0.5, 1.0, 2.0]])  # [1.3100573]
+    ```
     """
 
     lambda_p: float = 1.0
@@ -190,8 +193,9 @@ class Uniform(Objective):
 
     Example:
 
-    >>> keras_mmel.objectives.Uniform()([[1.0, 2.0]])
-    [1.5]
+    ```python
+    keras_mmel.objectives.Uniform()([[1.0, 2.0]])  # [1.5]
+    ```
     """
 
     def value_and_weights(
@@ -219,8 +223,9 @@ def get(identifier: Any) -> Objective:
 
     Example:
 
-    >>> keras_mmel.objectives.get("hard")
-    Hard(lambda_p=1.0)
+    ```python
+    keras_mmel.objectives.get("hard")  # Hard(lambda_p=1.0)
+    ```
     """
     objective = identifier
     if isinstance(identifier, str) and identifier in _BY_NAME:

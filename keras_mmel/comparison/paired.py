@@ -49,8 +49,9 @@ def paired_difference(
 
     Example:
 
-    >>> paired_difference([2.0, 3.0, 5.0], [1.0, 3.0, 3.0]).mean
-    1.0
+    ```python
+    paired_difference([2.0, 3.0, 5.0], [1.0, 3.0, 3.0]).mean  # 1.0
+    ```
     """
     found, other = np.asarray(values, float), np.asarray(baseline, float)
     if found.shape != other.shape or found.ndim != 1 or not len(found):
@@ -87,8 +88,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Example:
 
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
+    ```python
+    holm([0.01, 0.04, 0.03])  # [0.03, 0.06, 0.06]
+    ```
 
     Reference:
         Holm, A simple sequentially rejective multiple test procedure, 1979.

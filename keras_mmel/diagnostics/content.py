@@ -136,8 +136,9 @@ def as_text(view: Any) -> str:
 
     Example:
 
-    >>> as_text(("a film", "a movie"))
-    'a film ‖ a movie'
+    ```python
+    as_text(("a film", "a movie"))  # 'a film ‖ a movie'
+    ```
     """
     view = getattr(view, "text", view)
     if isinstance(view, bytes):

@@ -118,8 +118,9 @@ def mean(values: Any, axis: int | None = None) -> Any:
 
     Example:
 
-    >>> mean([1.0, np.nan, 3.0])
-    2.0
+    ```python
+    mean([1.0, np.nan, 3.0])  # 2.0
+    ```
     """
     values = np.asarray(values, dtype="float64")
     finite = np.isfinite(values)

@@ -29,8 +29,10 @@ def find_images(views: Any) -> np.ndarray | None:
 
     Example:
 
-    >>> find_images({"image": np.zeros((2, 5, 32, 32, 3))}).shape
-    (2, 5, 32, 32, 3)
+    ```python
+    find_images({"image": np.zeros((2, 5, 32, 32, 3))}).shape
+    # (2, 5, 32, 32, 3)
+    ```
     """
     for leaf in keras.tree.flatten(views):
         if getattr(leaf, "ndim", 0) != 5 or leaf.dtype.kind not in "biuf":
@@ -61,8 +63,9 @@ def thumbnails(images: Any) -> np.ndarray:
 
     Example:
 
-    >>> thumbnails(np.ones((1, 2, 128, 128, 3))).shape
-    (1, 2, 64, 64, 3)
+    ```python
+    thumbnails(np.ones((1, 2, 128, 128, 3))).shape  # (1, 2, 64, 64, 3)
+    ```
     """
     images = np.asarray(images)
     if images.ndim != 5 or images.shape[-1] not in (1, 3, 4):
@@ -101,8 +104,10 @@ def grid(pictures: Any, weights: Any) -> np.ndarray:
 
     Example:
 
-    >>> grid(np.zeros((2, 3, 8, 8, 1), "uint8"), np.ones((2, 3))).shape
-    (26, 30, 3)
+    ```python
+    grid(np.zeros((2, 3, 8, 8, 1), "uint8"), np.ones((2, 3))).shape
+    # (26, 30, 3)
+    ```
     """
     pictures = np.asarray(pictures)[..., :3]
     rows, columns, height, width, _ = pictures.shape

@@ -29,8 +29,10 @@ def mark(original: str, view: str) -> list[tuple[str, bool]]:
 
     Example:
 
-    >>> mark("a fine film, and long.", "a good film; and long.")[1:4]
-    [('good', True), (' film', False), (';', True)]
+    ```python
+    mark("a fine film, and long.", "a good film; and long.")[1:4]
+    # [('good', True), (' film', False), (';', True)]
+    ```
     """
     words = list(_WORD.finditer(view))
     kept = _kept(_WORD.findall(original), [word[0] for word in words])

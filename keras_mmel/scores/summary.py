@@ -40,9 +40,10 @@ def worst(
 
     Example:
 
-    >>> right = np.array([[1.0, 1.0], [1.0, 0.0]])
-    >>> worst(right, right >= 0, np.ones(2), higher_is_better=True)
-    0.5
+    ```python
+    right = np.array([[1.0, 1.0], [1.0, 0.0]])
+    worst(right, right >= 0, np.ones(2), higher_is_better=True)  # 0.5
+    ```
     """
     pick, never = (np.min, np.inf) if higher_is_better else (np.max, -np.inf)
     return _mean(pick(np.where(mask, values, never), axis=1), weight)
@@ -66,8 +67,9 @@ def calibration_error(
 
     Example:
 
-    >>> calibration_error(np.array([0.9, 0.9]), np.array([1.0, 0.0]))
-    0.4
+    ```python
+    calibration_error(np.array([0.9, 0.9]), np.array([1.0, 0.0]))  # 0.4
+    ```
 
     Reference:
         Guo et al., On calibration of modern neural networks, ICML 2017.
