@@ -260,6 +260,8 @@ def data_for(case):
     elif case.teacher:
         teacher = rng.dirichlet([0.4] * CLASSES, shape)
     if case.teacher:
+        if case.mask:
+            teacher[~x["mask"]] = np.nan
         y = {"label": y, "teacher": teacher.astype("float32")}
     weight = rng.uniform(0, 3, case.examples).astype("float32")
     return x, y, weight if case.sample_weight else None

@@ -16,7 +16,7 @@ def views(batch=2, num_views=3, *rest, dtype="float32"):
     return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
 
-# --- flat order --------------------------------------------------------------
+# Flat order
 
 
 @pytest.mark.parametrize("rest", [(), (4,), (2, 2, 3)])
@@ -79,7 +79,7 @@ def test_known_sizes_are_python_numbers():
     assert isinstance(groups.sizes_of(x).views, int)
 
 
-# --- padding -----------------------------------------------------------------
+# Padding
 
 
 @pytest.mark.parametrize("mask_dtype", ["bool", "int32", "float32"])
@@ -125,7 +125,7 @@ def test_a_padding_view_sends_no_gradient():
     np.testing.assert_allclose(tape.gradient(total, x), [[[4], [0], [4]]])
 
 
-# --- rows of the originals ---------------------------------------------------
+# Rows of the originals
 
 
 def test_original_rows_are_every_kth_of_a_nest():
@@ -151,7 +151,7 @@ def test_what_keras_attached_goes_with_the_rows():
     assert not hasattr(plain, "_keras_logits")
 
 
-# --- labels ------------------------------------------------------------------
+# Labels
 
 
 def test_labels_are_split_by_their_structure():
@@ -165,7 +165,7 @@ def test_labels_are_split_by_their_structure():
         assert found.teacher is None
 
 
-# --- what is not a batch of groups -------------------------------------------
+# What is not a batch of groups
 
 CONTRACT = '`fit` takes groups: x must be {"views": x}'
 SAME = "same number of views, at least 1, on axis 1"

@@ -358,28 +358,44 @@ def test_get_by_name():
         assert name in str(error.value)
 
 
+def test_effective_views_is_the_exponential_of_the_entropy():
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), 100)
+    entropy = -(weights * np.log(weights)).sum(axis=1)
+    found = objectives.effective_views(weights)
+    assert_allclose(found, np.exp(entropy), rtol=1e-6)
+    weights = [[0.0, 1.0, 0.0, 0.0], [0.25] * 4, [0.5, 0.5, 0.0, 0.0]]
+    assert_allclose(objectives.effective_views(weights), [1, 4, 2], rtol=1e-6)
+
+
 LOSSES = np.ones((2, 3), np.float32)
 
 
-def test_wrong_lambdas():
+@pytest.mark.parametrize("lambda_p", [-1.0, -1e-12, math.nan, -math.inf])
+def test_wrong_lambdas(lambda_p):
     hard, soft = objectives.Hard(), objectives.Soft()
-    calls = [
+    for call in (
         lambda x: objectives.view_weights(LOSSES, x),
+        lambda x: objectives.view_weights(LOSSES, np.array(x)),
         lambda x: objectives.maximal_expected_loss(LOSSES, x),
-        lambda x: objectives.Hard(x),
-        lambda x: objectives.Soft(x),
+        objectives.Hard,
+        objectives.Soft,
         lambda x: hard(LOSSES, lambda_p=x),
-        lambda x: hard.weights(LOSSES, lambda_p=x),
-        lambda x: soft(LOSSES, lambda_p=x),
         lambda x: soft.weights(LOSSES, lambda_p=x),
-    ]
-    for call in calls:
-        for lambda_p in (-1.0, -1e-12, math.nan, -math.inf):
-            with pytest.raises(ValueError, match="lambda_p.*Received"):
-                call(lambda_p)
-    for lambda_t in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="lambda_t.*Received"):
+    ):
+        with pytest.raises(ValueError, match="`lambda_p` must be.*Received"):
+            call(lambda_p)
+
+
+def test_wrong_settings():
+    for cls in (objectives.Hard, objectives.Soft):
+        with pytest.raises(ValueError, match="`lambda_p` must be.*Received"):
+            cls(lambda_p="1")
+    for lambda_t in (0.0, -1.0, math.nan, math.inf, None):
+        with pytest.raises(ValueError, match="`lambda_t` must be.*Received"):
             objectives.Soft(lambda_t=lambda_t)
+    for lambda_p in ([1.0, 2.0], [[1.0]]):
+        with pytest.raises(ValueError, match="one number.*Received"):
+            objectives.view_weights(LOSSES, np.array(lambda_p))
 
 
 @pytest.mark.parametrize("objective", ["hard", "soft", "uniform"])

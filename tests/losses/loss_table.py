@@ -32,7 +32,7 @@ from tests.losses.loss_formulas import softmax
 ROWS = 4
 
 
-# --- labels and the models for them ------------------------------------------
+# Labels and the models for them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +99,7 @@ TASKS = {
 }
 
 
-# --- what users write --------------------------------------------------------
+# What users write
 
 
 def fourth_power(y_true, y_pred):
@@ -145,7 +145,7 @@ class Unregistered(losses.Loss):
         return self.function(y_true, y_pred)
 
 
-# --- the table ---------------------------------------------------------------
+# The table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,94 +224,102 @@ _BY_NAME = [
     ("sparse_categorical_crossentropy", "tokens", crossentropy()),
 ]
 
-CASES = [
-    *[Case(f"{name}-{task}", name, task, ref) for name, task, ref in _BY_NAME],
-    Case("mse_class", losses.MeanSquaredError, "value", SQUARED),
-    Case("mse_function", losses.mean_squared_error, "value", SQUARED),
-    Case(
+_L = losses
+_FOCAL = _L.CategoricalFocalCrossentropy(alpha=0.4, gamma=1.5)
+_BALANCED = _L.BinaryFocalCrossentropy(apply_class_balancing=True, alpha=0.3)
+_SMOOTH = {"label_smoothing": 0.2}
+_IN_THREE = _summed(3, crossentropy())
+
+_OTHERS = [
+    ("mse_class", _MSE, "value", SQUARED),
+    ("mse_function", _L.mean_squared_error, "value", SQUARED),
+    (
         "sparse_function",
-        losses.sparse_categorical_crossentropy,
+        _L.sparse_categorical_crossentropy,
         "class_prob",
         crossentropy(),
     ),
-    Case(
-        "binary_function", losses.binary_crossentropy, "labels_prob", binary()
-    ),
+    ("binary_function", _L.binary_crossentropy, "labels_prob", binary()),
     *[
-        Case(f"reduction_{kind}", _MSE(reduction=kind), "vector", SQUARED)
+        (f"reduction_{kind}", _MSE(reduction=kind), "vector", SQUARED)
         for kind in _REDUCTIONS
     ],
     *[
-        Case(
-            f"tokens_{kind}",
-            _SPARSE(reduction=kind),
-            "tokens",
-            _summed(3, crossentropy()),
-        )
+        (f"tokens_{kind}", _SPARSE(reduction=kind), "tokens", _IN_THREE)
         for kind in ("sum", None)
     ],
-    Case("sparse_logits", _logits(_SPARSE), "class", crossentropy(softmax)),
-    Case(
+    ("sparse_logits", _logits(_SPARSE), "class", crossentropy(softmax)),
+    (
         "categorical_logits_smooth",
-        _logits(_CATEGORICAL, label_smoothing=0.2),
+        _logits(_CATEGORICAL, **_SMOOTH),
         "onehot",
         crossentropy(softmax, smoothing=0.2),
     ),
-    Case(
+    (
         "categorical_smooth",
-        _CATEGORICAL(label_smoothing=0.2),
+        _CATEGORICAL(**_SMOOTH),
         "onehot_prob",
         crossentropy(smoothing=0.2),
     ),
-    Case(
+    (
         "categorical_channels_first",
         _logits(_CATEGORICAL, axis=1),
         "channels_first",
         crossentropy(softmax, axis=1),
     ),
-    Case("binary_logits", _logits(_BINARY), "binary", binary(sigmoid)),
-    Case(
+    ("binary_logits", _logits(_BINARY), "binary", binary(sigmoid)),
+    (
         "binary_logits_smooth",
-        _logits(_BINARY, label_smoothing=0.2),
+        _logits(_BINARY, **_SMOOTH),
         "labels",
         binary(sigmoid, smoothing=0.2),
     ),
-    Case("binary_pixels", _BINARY(), "pixels", binary()),
-    Case(
+    ("binary_pixels", _BINARY(), "pixels", binary()),
+    (
         "binary_focal",
-        losses.BinaryFocalCrossentropy(),
+        _L.BinaryFocalCrossentropy(),
         "labels_prob",
         binary_focal(),
     ),
-    Case(
-        "binary_focal_balanced",
-        losses.BinaryFocalCrossentropy(apply_class_balancing=True, alpha=0.3),
-        "binary_prob",
-        binary_focal(alpha=0.3),
-    ),
-    Case(
-        "categorical_focal",
-        losses.CategoricalFocalCrossentropy(alpha=0.4, gamma=1.5),
-        "onehot_prob",
-        categorical_focal(alpha=0.4, gamma=1.5),
-    ),
-    Case(
+    ("focal_balanced", _BALANCED, "binary_prob", binary_focal(alpha=0.3)),
+    ("categorical_focal", _FOCAL, "onehot_prob", categorical_focal(0.4, 1.5)),
+    (
         "generalized",
-        losses.CategoricalGeneralizedCrossEntropy(q=0.5),
+        _L.CategoricalGeneralizedCrossEntropy(q=0.5),
         "class_prob",
         generalized_crossentropy,
     ),
-    Case(
+    (
         "ignore_class_tokens",
         _logits(_SPARSE, ignore_class=-1),
         "some_tokens",
         ignoring(-1, softmax),
     ),
-    Case(
-        "ignore_class_rows", _SPARSE(ignore_class=-1), "some_rows", ignoring(-1)
+    ("ignore_rows", _SPARSE(ignore_class=-1), "some_rows", ignoring(-1)),
+    ("huber_delta", _L.Huber(delta=0.3), "vector", huber(0.3)),
+    ("float64", _MSE(dtype="float64"), "vector", SQUARED),
+    ("function", fourth_power, "vector", None),
+    ("not_averaged", not_averaged, "image", None),
+    (
+        "lambda",
+        lambda y, p: ops.mean(ops.sqrt(1 + (y - p) ** 2), axis=-1),
+        "vector",
+        None,
     ),
-    Case("huber_delta", losses.Huber(delta=0.3), "vector", huber(0.3)),
-    Case("float64", _MSE(dtype="float64"), "vector", SQUARED),
+    ("partial", functools.partial(_L.huber, delta=0.3), "vector", huber(0.3)),
+    ("callable_object", AbsoluteError(), "vector", ABSOLUTE),
+    ("registered_subclass", Quantile(0.8), "vector", None),
+    (
+        "unregistered_subclass",
+        Unregistered(lambda y, p: fourth_power(y, p), reduction="sum"),
+        "vector",
+        None,
+    ),
+]
+
+CASES = [
+    *[Case(f"{name}-{task}", name, task, ref) for name, task, ref in _BY_NAME],
+    *[Case(*one) for one in _OTHERS],
     # Eight bits of mantissa are the loss's own choice, not ours.
     Case(
         "bfloat16",
@@ -319,25 +327,5 @@ CASES = [
         "vector",
         lambda y, p: SQUARED(_bfloat16(y), _bfloat16(p)),
         rtol=2e-2,
-    ),
-    Case("function", fourth_power, "vector"),
-    Case("not_averaged", not_averaged, "image"),
-    Case(
-        "lambda",
-        lambda y, p: ops.mean(ops.sqrt(1 + (y - p) ** 2), axis=-1),
-        "vector",
-    ),
-    Case(
-        "partial",
-        functools.partial(losses.huber, delta=0.3),
-        "vector",
-        huber(0.3),
-    ),
-    Case("callable_object", AbsoluteError(), "vector", ABSOLUTE),
-    Case("registered_subclass", Quantile(0.8), "vector"),
-    Case(
-        "unregistered_subclass",
-        Unregistered(lambda y, p: fourth_power(y, p), reduction="sum"),
-        "vector",
     ),
 ]

@@ -46,74 +46,48 @@ def assert_losses(found, expected):
     assert found.losses.dtype == found.original.dtype == "float32"
 
 
-# --- classification ----------------------------------------------------------
+# Classification
 
 # One group of three views and three classes; the label is class 0.
 CLASSES = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.2, 0.2, 0.6]]
 # The teacher puts the original and the second augmented view in class 2, the
 # first augmented view in class 1. It never agrees with the model's class 0 of
 # the original: whether a view changes class is the teacher's own business.
-TEACHER = [[[0.1, 0.2, 0.7], [0.0, 1.0, 0.0], [0.5, 0.0, 0.5001]]]
-
-
-def as_logits(probabilities):
-    return np.log(probabilities) + 1.7
+TEACHER = [[[0.1, 0.2, 0.7], [0.0, 1.0, 0.0], [0.4, 0.0, 0.6]]]
 
 
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize("label", ["sparse", "one_hot"])
-class TestClassification:
-    def find(self, from_logits, label, objective, teacher=None, **others):
-        if label == "sparse":
-            y, loss = [0], losses.SparseCategoricalCrossentropy
-        else:
-            y, loss = [[1.0, 0.0, 0.0]], losses.CategoricalCrossentropy
-        return find(
-            objective,
-            y if teacher is None else {"label": y, "teacher": teacher},
-            as_logits(CLASSES) if from_logits else CLASSES,
-            loss(from_logits=from_logits),
-            **others,
-        )
-
-    def test_hard(self, from_logits, label):
-        # -log of the probability of class 0.
-        for objective in (HARD, objectives.Uniform()):
-            found = self.find(from_logits, label, objective)
-            assert_losses(found, [[log(2), log(4), log(5)]])
-
-    def test_hard_with_a_teacher(self, from_logits, label):
-        # Views 1 and 2 against the teacher: 1 * -log 0.5, then
-        # 0.5 * -log 0.2 + 0.5001 * -log 0.6. View 0 keeps its label.
-        for objective in (HARD, objectives.Uniform()):
-            found = self.find(from_logits, label, objective, TEACHER)
-            last = 0.5 * log(5) - 0.5001 * log(0.6)
-            np.testing.assert_allclose(
-                found.losses, [[log(2), log(2), last]], rtol=2e-4
-            )
-
-    def test_soft(self, from_logits, label):
-        # Target (0.5, 0.25, 0.25). View 1: 0.5 log 4 + 0.25 log 2 + 0.25 log 4;
-        # view 2: 0.5 log 5 + 0.25 log 5 + 0.25 log(1 / 0.6).
-        found = self.find(from_logits, label, SOFT)
-        first = 0.75 * log(4) + 0.25 * log(2)
-        second = 0.75 * log(5) - 0.25 * log(0.6)
-        assert_losses(found, [[log(2), first, second]])
-
-    def test_soft_with_a_teacher(self, from_logits, label):
-        # The teacher sees view 1 in another class than the original: its
-        # prediction is the target, -log 0.5. It sees view 2 in the same class:
-        # the prediction for the original stays the target.
-        found = self.find(from_logits, label, SOFT, TEACHER)
-        second = 0.75 * log(5) - 0.25 * log(0.6)
-        assert_losses(found, [[log(2), log(2), second]])
-
-    def test_the_original_is_the_compiled_loss(self, from_logits, label):
-        for objective in (HARD, SOFT):
-            for teacher in (None, TEACHER):
-                found = self.find(from_logits, label, objective, teacher)
-                np.testing.assert_allclose(found.original, [log(2)], rtol=1e-5)
-                assert found.reduction == "mean"
+def test_classification(from_logits, label):
+    y, loss = [0], losses.SparseCategoricalCrossentropy
+    if label == "one_hot":
+        y, loss = [[1.0, 0.0, 0.0]], losses.CategoricalCrossentropy
+    taught = {"label": y, "teacher": TEACHER}
+    prediction = np.log(CLASSES) + 1.7 if from_logits else CLASSES
+    # -log of the probability of class 0.
+    hard = [log(2), log(4), log(5)]
+    # Views 1 and 2 against the teacher: 1 * -log 0.5, then 0.4 * -log 0.2 +
+    # 0.6 * -log 0.6. View 0 keeps its label.
+    hard_taught = [log(2), log(2), 0.4 * log(5) - 0.6 * log(0.6)]
+    # Target (0.5, 0.25, 0.25). View 1: 0.5 log 4 + 0.25 log 2 + 0.25 log 4;
+    # view 2: 0.5 log 5 + 0.25 log 5 + 0.25 log(1 / 0.6).
+    second = 0.75 * log(5) - 0.25 * log(0.6)
+    soft = [log(2), 0.75 * log(4) + 0.25 * log(2), second]
+    # The teacher sees view 1 in another class than the original: its
+    # prediction is the target, -log 0.5. It sees view 2 in the same class:
+    # the prediction for the original stays the target.
+    soft_taught = [log(2), log(2), second]
+    for objective, given, expected in (
+        (HARD, y, hard),
+        (objectives.Uniform(), y, hard),
+        (HARD, taught, hard_taught),
+        (objectives.Uniform(), taught, hard_taught),
+        (SOFT, y, soft),
+        (SOFT, taught, soft_taught),
+    ):
+        found = find(objective, given, prediction, loss(from_logits))
+        assert_losses(found, [expected])
+        assert found.reduction == "mean"
 
 
 def test_groups_keep_to_themselves():
@@ -171,7 +145,7 @@ def test_label_smoothing_is_for_labels():
         assert_losses(found, [[log(2), augmented]])
 
 
-# --- binary ------------------------------------------------------------------
+# Binary
 
 
 @pytest.mark.parametrize("from_logits", [False, True])
@@ -235,7 +209,7 @@ def test_several_labels_change_class_one_by_one():
     assert_losses(found, [[original, (first - log(0.4)) / 2]])
 
 
-# --- regression --------------------------------------------------------------
+# Regression
 
 
 @pytest.mark.parametrize("shape", ["column", "flat"])
@@ -270,7 +244,7 @@ def test_values_of_a_vector_are_replaced_one_by_one():
     assert_losses(found, [[0.5, (2 + 3) / 2]])
 
 
-# --- settings ----------------------------------------------------------------
+# Settings
 
 
 def test_a_soft_loss_takes_the_teacher_where_the_compiled_loss_cannot():
@@ -293,6 +267,22 @@ def test_a_soft_loss_takes_the_teacher_where_the_compiled_loss_cannot():
         ValueError, match="'quartic' does not tell .* classification or regress"
     ):
         find(SOFT, y, prediction, quartic, views=2, **own)
+
+
+def test_several_outputs_take_a_nest_of_soft_losses():
+    # a: (1 - 2)^4, then |2 - 5|; b: (1 - 3)^2, then (3 - 4)^2.
+    def quartic(y_true, y_pred):
+        return ops.mean((y_true - y_pred) ** 4, axis=-1)
+
+    found = find(
+        SOFT,
+        {"a": [[1.0]], "b": [[1.0]]},
+        {"a": [[2.0], [5.0]], "b": [[3.0], [4.0]]},
+        {"a": quartic, "b": "mse"},
+        views=2,
+        soft_loss={"a": "mae", "b": None},
+    )
+    assert_losses(found, [[1 + 4, 3 + 1]])
 
 
 def test_loss_weights_and_outputs_add_up():
@@ -364,25 +354,6 @@ def test_a_teacher_that_leaves_an_output_out_is_refused(teacher):
             "mse",
             views=2,
         )
-
-
-@pytest.mark.parametrize(
-    ("reduction", "expected"),
-    [
-        ("sum_over_batch_size", "mean"),
-        ("mean", "mean"),
-        ("sum", "sum"),
-        ("mean_with_sample_weight", "mean_with_sample_weight"),
-        ("none", None),
-        (None, None),
-    ],
-)
-def test_the_reduction_is_the_compiled_one(reduction, expected):
-    loss = losses.MeanSquaredError(reduction=reduction)
-    for objective in (HARD, SOFT):
-        found = find(objective, [1.0], [[2.0], [4.0], [1.0]], loss)
-        assert found.reduction == expected
-        assert float(found.original[0]) == 1.0
 
 
 def test_sums_of_groups_and_what_divides_them():

@@ -29,166 +29,86 @@ def functional(structure):
     return make
 
 
-class Subclassed(keras.Model):
-    """Has no names for its outputs."""
-
-    def __init__(self, structure):
-        super().__init__()
-        self.value = layers.Dense(2)
-        self.kind = layers.Dense(3, activation="softmax")
-        self.structure = structure
-        self(X[:1])
-
-    def call(self, inputs):
-        return self.structure(self.value(inputs), self.kind(inputs))
-
-
 def subclassed(structure):
-    return lambda: Subclassed(structure)
+    """The same without names."""
+
+    class Subclassed(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.value = layers.Dense(2)
+            self.kind = layers.Dense(3, activation="softmax")
+            self(X[:1])
+
+        def call(self, inputs):
+            return structure(self.value(inputs), self.kind(inputs))
+
+    return Subclassed
 
 
-def as_list(value, kind):
-    return [value, kind]
-
-
-def as_tuple(value, kind):
-    return (value, kind)
-
-
-def as_dict(value, kind):
+def in_dict(value, kind):
     return {"value": value, "kind": kind}
 
 
-def other_dict(value, kind):
-    """Keys that are not the names of the layers, in another order."""
-    return {"b": kind, "a": value}
-
-
-def nested(value, kind):
-    return {"heads": {"value": value, "kind": kind}}
-
-
-def only_value(value, kind):
-    return value
-
-
+LIST = functional(lambda value, kind: [value, kind])
+DICT = functional(in_dict)
+# Keys that are not the names of the layers, in another order.
+OTHER = functional(lambda value, kind: {"b": kind, "a": value})
+NESTED = functional(lambda value, kind: {"heads": in_dict(value, kind)})
+SINGLE = functional(lambda value, kind: value)
 SPARSE = "sparse_categorical_crossentropy"
-IN_LIST = ["mse", SPARSE]
-IN_DICT = {"value": "mse", "kind": SPARSE}
-LABELS = [VALUE, CLASS]
-NAMED = {"value": VALUE, "kind": CLASS}
+IN_LIST, IN_DICT = ["mse", SPARSE], {"value": "mse", "kind": SPARSE}
+LABELS, NAMED = [VALUE, CLASS], {"value": VALUE, "kind": CLASS}
+ONE_HOT = np.eye(3, dtype="float32")[CLASS]
+WEIGHTS = {"kind": 2.0, "value": 0.3}
+METRICS = {
+    "metrics": {"kind": ["accuracy"], "value": ["mae"]},
+    "weighted_metrics": {"value": ["mse"]},
+}
 
-# Name: model, labels, what is compiled.
+# Name: model, labels, loss, what else is compiled.
 SPELLINGS = {
-    "list": (functional(as_list), LABELS, {"loss": IN_LIST}),
-    "tuple": (functional(as_tuple), (VALUE, CLASS), {"loss": IN_LIST}),
-    "dict_for_list": (functional(as_list), LABELS, {"loss": IN_DICT}),
-    "dict_for_list_and_labels": (
-        functional(as_list),
-        NAMED,
-        {"loss": IN_DICT},
-    ),
-    "list_with_named_labels": (functional(as_list), NAMED, {"loss": IN_LIST}),
-    "dict": (functional(as_dict), NAMED, {"loss": IN_DICT}),
-    "dict_other_order": (
-        functional(as_dict),
-        {"kind": CLASS, "value": VALUE},
-        {"loss": {"kind": SPARSE, "value": "mse"}},
-    ),
-    "own_keys": (
-        functional(other_dict),
-        {"a": VALUE, "b": CLASS},
-        {"loss": {"a": "mse", "b": SPARSE}},
-    ),
-    "nested_dict": (
-        functional(nested),
-        {"heads": NAMED},
-        {"loss": {"heads": IN_DICT}},
-    ),
-    "subclassed_list": (subclassed(as_list), LABELS, {"loss": IN_LIST}),
-    "subclassed_dict": (subclassed(as_dict), NAMED, {"loss": IN_DICT}),
-    "one_for_all": (
-        functional(as_list),
-        [VALUE, np.eye(3, dtype="float32")[CLASS]],
-        {"loss": "mae"},
-    ),
+    "list": (LIST, LABELS, IN_LIST),
+    "tuple": (functional(lambda *both: both), (VALUE, CLASS), IN_LIST),
+    "dict_for_list": (LIST, LABELS, IN_DICT),
+    "dict_for_list_and_labels": (LIST, NAMED, IN_DICT),
+    "list_with_named_labels": (LIST, NAMED, IN_LIST),
+    "dict": (DICT, NAMED, IN_DICT),
+    "dict_other_order": (DICT, NAMED, {"kind": SPARSE, "value": "mse"}),
+    "own_keys": (OTHER, {"a": VALUE, "b": CLASS}, {"a": "mse", "b": SPARSE}),
+    "nested_dict": (NESTED, {"heads": NAMED}, {"heads": IN_DICT}),
+    "subclassed_list": (subclassed(lambda *both: [*both]), LABELS, IN_LIST),
+    "subclassed_dict": (subclassed(in_dict), NAMED, IN_DICT),
+    "one_for_all": (LIST, [VALUE, ONE_HOT], "mae"),
     "one_object_for_all": (
-        functional(as_dict),
-        {"value": VALUE, "kind": np.eye(3, dtype="float32")[CLASS]},
-        {"loss": losses.Huber(reduction="sum")},
+        DICT,
+        {"value": VALUE, "kind": ONE_HOT},
+        losses.Huber(reduction="sum"),
     ),
-    "weights_list": (
-        functional(as_list),
-        LABELS,
-        {"loss": IN_LIST, "loss_weights": [0.3, 2]},
-    ),
-    "weights_dict_for_list": (
-        functional(as_list),
-        LABELS,
-        {"loss": IN_DICT, "loss_weights": {"value": 0.3, "kind": 2.0}},
-    ),
-    "weights_dict": (
-        functional(as_dict),
-        NAMED,
-        {"loss": IN_DICT, "loss_weights": {"kind": 2.0, "value": 0.3}},
-    ),
+    "weights_list": (LIST, LABELS, IN_LIST, {"loss_weights": [0.3, 2]}),
+    "weights_dict_for_list": (LIST, LABELS, IN_DICT, {"loss_weights": WEIGHTS}),
+    "weights_dict": (DICT, NAMED, IN_DICT, {"loss_weights": WEIGHTS}),
     "weights_list_for_dict": (
-        functional(as_dict),
+        DICT,
         NAMED,
-        {"loss": IN_DICT, "loss_weights": [0.3, 2.0]},
+        IN_DICT,
+        {"loss_weights": [0.3, 2.0]},
     ),
-    "list_for_dict": (functional(as_dict), NAMED, {"loss": [SPARSE, "mse"]}),
-    "none_in_list": (functional(as_list), LABELS, {"loss": [None, SPARSE]}),
-    "none_in_list_and_labels": (
-        functional(as_list),
-        [CLASS],
-        {"loss": [None, SPARSE]},
-    ),
-    "none_in_dict": (
-        functional(as_dict),
-        NAMED,
-        {"loss": {"value": "mse", "kind": None}},
-    ),
-    "missing_in_dict": (functional(as_dict), NAMED, {"loss": {"kind": SPARSE}}),
-    "with_metrics": (
-        functional(as_dict),
-        NAMED,
-        {
-            "loss": IN_DICT,
-            "metrics": {"kind": ["accuracy"], "value": ["mae"]},
-            "weighted_metrics": {"value": ["mse"]},
-        },
-    ),
-    "single_list": (functional(only_value), VALUE, {"loss": ["mse"]}),
-    "single_list_and_label": (
-        functional(only_value),
-        [VALUE],
-        {"loss": ["mse"]},
-    ),
-    "single_dict_loss": (
-        functional(only_value),
-        VALUE,
-        {"loss": {"value": "mse"}},
-    ),
-    "single_weight": (
-        functional(only_value),
-        VALUE,
-        {"loss": "mse", "loss_weights": 0.5},
-    ),
-    "single_weight_list": (
-        functional(only_value),
-        VALUE,
-        {"loss": ["mse"], "loss_weights": [0.5]},
-    ),
-    "a_list_of_one": (
-        functional(lambda value, kind: [value]),
-        VALUE,
-        {"loss": "mse"},
-    ),
+    "list_for_dict": (DICT, NAMED, [SPARSE, "mse"]),
+    "none_in_list": (LIST, LABELS, [None, SPARSE]),
+    "none_in_list_and_labels": (LIST, [CLASS], [None, SPARSE]),
+    "none_in_dict": (DICT, NAMED, {"value": "mse", "kind": None}),
+    "missing_in_dict": (DICT, NAMED, {"kind": SPARSE}),
+    "with_metrics": (DICT, NAMED, IN_DICT, METRICS),
+    "single_list": (SINGLE, VALUE, ["mse"]),
+    "single_list_and_label": (SINGLE, [VALUE], ["mse"]),
+    "single_dict_loss": (SINGLE, VALUE, {"value": "mse"}),
+    "single_weight": (SINGLE, VALUE, "mse", {"loss_weights": 0.5}),
+    "single_weight_list": (SINGLE, VALUE, ["mse"], {"loss_weights": [0.5]}),
+    "a_list_of_one": (functional(lambda value, kind: [value]), VALUE, "mse"),
     "a_dict_of_one": (
         functional(lambda value, kind: {"value": value}),
         {"value": VALUE},
-        {"loss": "mse"},
+        "mse",
     ),
 }
 GRAPH = ("dict_for_list", "nested_dict", "with_metrics")
@@ -198,8 +118,9 @@ GRAPH = ("dict_for_list", "nested_dict", "with_metrics")
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_a_group_of_one_view_trains_and_logs_as_plain_fit(name):
-    make, y, settings = SPELLINGS[name]
-    assert_same_step(make, X, y, run_eagerly=name not in GRAPH, **settings)
+    make, y, loss, *others = SPELLINGS[name]
+    settings = {"loss": loss, "run_eagerly": name not in GRAPH}
+    assert_same_step(make, X, y, **settings, **dict(*others))
 
 
 def test_very_wrong_outputs_log_what_plain_fit_logs():
@@ -227,11 +148,11 @@ def test_very_wrong_outputs_log_what_plain_fit_logs():
         assert log["other_loss"] > 41
 
 
-# --- groups of several views -------------------------------------------------
+# Groups of several views
 
 
 def test_outputs_add_up_before_the_views_are_weighted():
-    model = functional(as_list)()
+    model = LIST()
     mmel = keras_mmel.MMELModel(model, "hard")
     mmel.compile(
         keras.optimizers.SGD(0.0),

