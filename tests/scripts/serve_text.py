@@ -1,8 +1,8 @@
 """Runs exported text classifiers with TensorFlow alone: FOLDER.
 
 For every FOLDER/NAME with the texts in FOLDER/NAME.json it writes what every
-signature gives to FOLDER/NAME.out.json. Bytes travel as latin-1. A model of
-ids, FOLDER/NAME.ids, is called with what the signature `tokenize` returns.
+signature gives to FOLDER/NAME.out.json. A model of ids,
+FOLDER/NAME.ids, is called with what the signature `tokenize` returns.
 """
 
 import json
@@ -30,10 +30,7 @@ def main(folder):
     for path in sorted(folder.glob("*.json")):
         loaded = tf.saved_model.load(folder / path.stem)
         texts = json.loads(path.read_text())
-        inputs = {
-            name: tf.constant([text.encode("latin-1") for text in side])
-            for name, side in texts.items()
-        }
+        inputs = {name: tf.constant(side) for name, side in texts.items()}
         found = {}
         for name, function in loaded.signatures.items():
             given = {} if name == "label_names" else inputs

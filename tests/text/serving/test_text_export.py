@@ -83,16 +83,10 @@ def served(models, tmp_path_factory):
         "value": {"text_a": TEXTS, "text_b": SECOND},
     }
     for name, sides in inputs.items():
-        written = {
-            side: [text.encode().decode("latin-1") for text in texts]
-            for side, texts in sides.items()
-        }
-        (folder / f"{name}.json").write_text(json.dumps(written))
+        (folder / f"{name}.json").write_text(json.dumps(sides))
     run("serve_text", folder)
-    return {
-        name: json.loads((folder / f"{name}.out.json").read_text())
-        for name in inputs
-    }
+    found = {name: folder / f"{name}.out.json" for name in inputs}
+    return {name: json.loads(path.read_text()) for name, path in found.items()}
 
 
 def check_ids(found, wanted):
@@ -131,15 +125,7 @@ def test_value_of_pairs(models, served):
     )
 
 
-def test_existing_folder_is_left_alone(models, tmp_path):
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "mine").write_text("mine")
-    with pytest.raises(FileExistsError, match="`path` must not exist"):
-        export_text_classifier(models["value"], tmp_path / "old")
-    assert (tmp_path / "old" / "mine").read_text() == "mine"
-
-
-def test_nothing_is_left_of_a_failed_export(models, tmp_path, monkeypatch):
+def test_folder_is_whole_or_not_there(models, tmp_path, monkeypatch):
     def full(folder, verbose):
         (pathlib.Path(folder) / "half").write_text("half")
         raise OSError("no space left on device")
@@ -149,6 +135,10 @@ def test_nothing_is_left_of_a_failed_export(models, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         export_text_classifier(models["value"], tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(FileExistsError, match="`path` must not exist"):
+        export_text_classifier(models["value"], tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
