@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,8 +31,11 @@ class ViewWeights(keras.callbacks.Callback):
     By default it looks at the end of epochs: of every epoch where that takes
     at most 1 % of the time of training, else of as many as that share allows
     (the first look, which warms up, is not counted), and always of the first
-    and the last. Give `every_n_epochs` or `every_n_steps` for looks at fixed
-    times, whatever they take.
+    and the last. Give `every_n_steps` for looks at fixed times, whatever they
+    take.
+
+    Inputs of shape `(batch, num_views, height, width, channels)` are kept as
+    small images, and labels that are whole numbers or one-hot as classes.
 
     Give the callback as the last one, so that its logs have what others add.
 
@@ -41,22 +43,13 @@ class ViewWeights(keras.callbacks.Callback):
         probe: Groups with labels: `(x, y)` in the data contract, or an
             iterable of such batches, for example a `tf.data.Dataset`, which is
             read once, at once. Make the dataset for the probe alone: reading
-            the one that `fit` gets would move its shuffling on.
-        every_n_epochs: None, or look at the end of every n-th epoch and after
-            the last.
+            the one that `fit` gets would move its shuffling on. At most 32
+            groups, and no more than a batch of the dataset, go through the
+            model at once.
         every_n_steps: None, or look after every n optimizer steps.
         num_groups: How many groups of the probe to use at most.
-        batch_size: Groups that go through the model at once.
         view_names: A name for each view index, for example of augmentations.
-        classes: None: taken from labels that are whole numbers or one-hot. An
-            array of one number per group, or `False` for none.
         class_names: Names of the classes, by number.
-        images: None: taken from inputs of shape `(batch, num_views, height,
-            width, channels)`. A function from the views of a batch to such an
-            array, or `False` for none.
-        texts: None, or the views as text: a list of views for each group of
-            the probe (strings, pairs or `keras_mmel.text.Augmented`), or a
-            function from the views of a batch to such lists.
         tokenizer: None, or what made the `"token_ids"` among the inputs, to
             show them as text; its attribute `vocabulary` lists the pieces.
         log_dir: None, or the folder of TensorBoard; the summaries go into
@@ -91,42 +84,28 @@ class ViewWeights(keras.callbacks.Callback):
         self,
         probe: Any,
         *,
-        every_n_epochs: int | None = None,
         every_n_steps: int | None = None,
         num_groups: int = 64,
-        batch_size: int = 32,
         view_names: Sequence[str] | None = None,
-        classes: Any = None,
         class_names: Sequence[str] | None = None,
-        images: "Callable | bool | None" = None,
-        texts: "Callable | Sequence | None" = None,
         tokenizer: Any = None,
         log_dir: str | os.PathLike | None = None,
         save_to: str | os.PathLike | None = None,
     ):
         super().__init__()
-        intervals = {
-            "every_n_epochs": every_n_epochs,
-            "every_n_steps": every_n_steps,
-        }
-        given = {n: v for n, v in intervals.items() if v is not None}
-        if len(given) == 2:
-            raise ValueError(
-                "Give `every_n_epochs` or `every_n_steps`, not both. "
-                f"Received: {given}"
-            )
-        _check_positive(num_groups=num_groups, batch_size=batch_size, **given)
-        self.every_n_epochs = every_n_epochs
+        _check_positive("num_groups", num_groups)
+        if every_n_steps is not None:
+            _check_positive("every_n_steps", every_n_steps)
         self.every_n_steps = every_n_steps
         self.save_to = None if save_to is None else npz_path(save_to)
-        self.probe = probes.make_probe(probe, num_groups, batch_size)
+        self.probe = probes.make_probe(probe, num_groups)
         self.run = Run(
             mask=self.probe.mask,
             view_names=[str(name) for name in view_names or ()],
-            classes=content.classes_of(self.probe, classes),
+            classes=content.classes_of(self.probe),
             class_names=None if class_names is None else [*class_names],
-            images=content.images_of(self.probe, images),
-            texts=content.texts_of(self.probe, texts, tokenizer),
+            images=content.images_of(self.probe),
+            texts=content.texts_of(self.probe, tokenizer),
         )
         self.log_dir = log_dir
         self._writer: Any = None
@@ -169,16 +148,11 @@ class ViewWeights(keras.callbacks.Callback):
         step = self._step()
         values = {name: _number(value) for name, value in (logs or {}).items()}
         self.run.logs.append({"epoch": epoch + 1, "step": step, **values})
-        if self.every_n_steps:
-            return
-        if self.every_n_epochs:
-            is_due = (epoch + 1) % self.every_n_epochs == 0
-        else:
-            # One more look, as long as the last, must stay within the share
-            # of all other time.
-            others = time.perf_counter() - self._began - self._spent
-            is_due = self._spent + self._last <= _SHARE * others
-        if is_due:
+        # One more look, as long as the last, must stay within the share of all
+        # other time.
+        others = time.perf_counter() - self._began - self._spent
+        within = self._spent + self._last <= _SHARE * others
+        if within and not self.every_n_steps:
             self._look(step)
 
     def on_train_end(self, logs=None):
@@ -234,13 +208,11 @@ class ViewWeights(keras.callbacks.Callback):
             self.model.jax_state_sync()
 
 
-def _check_positive(**settings):
-    for name, value in settings.items():
-        if type(value) is not int or value < 1:
-            raise ValueError(
-                f"`{name}` must be a positive integer. "
-                f"Received: {name}={value!r}"
-            )
+def _check_positive(name, value):
+    if type(value) is not int or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
 
 
 def _number(value):

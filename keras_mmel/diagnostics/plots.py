@@ -1,218 +1,280 @@
-"""Pictures for notebooks: of view weights, of groups, and of a run."""
+"""Pictures of a run by matplotlib: its course, its weights, its groups."""
 
-import dataclasses
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from keras_mmel.diagnostics import content
-from keras_mmel.diagnostics import drawing
+from keras_mmel import extras
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.diagnostics.run import as_run
 from keras_mmel.pages import pictures
 
-
-def plot_view_weights(
-    weights: Any,
-    mask: Any = None,
-    *,
-    view_names: Sequence[str] | None = None,
-    record: int = -1,
-) -> Any:
-    """Which views weigh more than others, and how unevenly groups weigh.
-
-    Args:
-        weights: View weights `(groups, num_views)`, from
-            `MMELModel.view_weights`, or a `Run`. NaN is not drawn.
-        mask: None, or bool of the same shape, `False` for padding.
-        view_names: A name for each view index.
-        record: Which record of a `Run`.
-
-    Returns:
-        The figure of matplotlib.
-
-    Raises:
-        ValueError: If shapes do not match, a weight is negative, or there is
-            no such record.
-        ImportError: If matplotlib is not installed.
-
-    Example:
-
-    ```python
-    weights = mmel.view_weights({"views": views}, labels)
-    plot_view_weights(weights)
-    ```
-    """
-    run = _run_of(weights, mask, view_names, record)
-    return drawing.make_figure(drawing.draw_weights, run, record)
+# Okabe and Ito's colours: told apart by all readers and on grey print.
+_BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
+_CYCLE = (_ORANGE, _BLUE, _GREEN, "#cc79a7", "#56b4e9", "#e69f00")
+INK, _GREY = "#333333", "#8a8a8a"
+_DASHED = {"color": INK, "linestyle": (0, (3, 2)), "linewidth": 1}
+SETTINGS = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.titlesize": 10,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    # Text stays text, and the same picture gives the same file.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "keras_mmel",
+}
+_LOSSES = {
+    "loss": ("objective R", _ORANGE),
+    "original_loss": ("originals", _BLUE),
+    "val_loss": ("validation", _GREEN),
+}
 
 
-def plot_groups(
-    views: Any,
-    weights: Any = None,
-    mask: Any = None,
-    *,
-    rows: int = 4,
-    order: "str | Sequence[int]" = "uneven",
-    view_names: Sequence[str] | None = None,
-    record: int = -1,
-) -> Any:
-    """Groups with their views, images or texts, and the weight of each.
-
-    Args:
-        views: A `Run` with images or texts; or images of shape `(groups,
-            num_views, height, width, channels)`, alone or in a batch of
-            groups; or for each group a list of texts (strings, pairs or
-            `keras_mmel.text.Augmented`).
-        weights: View weights `(groups, num_views)`; not for a `Run`.
-        mask: None, or bool `(groups, num_views)`, `False` for padding.
-        rows: How many groups to show.
-        order: `"uneven"`: those with the most uneven weights; `"first"`; or
-            the numbers of the groups.
-        view_names: A name for each view index.
-        record: Which record of a `Run`.
-
-    Returns:
-        The figure of matplotlib.
-
-    Raises:
-        ValueError: If there is nothing to show or shapes do not match.
-        ImportError: If matplotlib is not installed.
-
-    Example:
-
-    ```python
-    weights = mmel.view_weights({"views": images}, labels)
-    plot_groups(images, weights, rows=3)
-    ```
-    """
-    if isinstance(views, Run):
-        run = _run_of(views, mask, view_names, record)
-    else:
-        if isinstance(views, Mapping) and "views" in views:
-            mask = views.get("mask") if mask is None else mask
-            views = views["views"]
-        held = _images_or_texts(views)
-        run = _run_of(weights, mask, view_names, record, **held)
-    if run.images is None and run.texts is None:
-        raise ValueError(
-            "`views` must hold images or texts. Received: a run without them"
-        )
-    is_texts = run.images is None
-    draw = drawing.draw_texts if is_texts else drawing.draw_images
-    chosen = _choose(order, run, record, rows)
-    return drawing.make_figure(draw, run, record, chosen)
-
-
-def plot_run(run: Any) -> Any:
+def plot_run(run: Run) -> Any:
     """Losses and view weights over a run.
 
     Args:
-        run: A `Run`, the path of a saved one, the `History` that `fit` returns,
-            or a dict of curves, one number per epoch (what there is of `loss`,
-            `original_loss`, `val_loss` and `effective_views` is drawn).
+        run: A run with records.
 
     Returns:
         The figure of matplotlib.
 
     Raises:
-        TypeError: If `run` is none of these.
         ValueError: If there is nothing to draw.
         ImportError: If matplotlib is not installed.
 
     Example:
 
     ```python
-    history = mmel.fit(groups, epochs=20, callbacks=[watch])
+    mmel.fit(groups, epochs=20, callbacks=[watch])
     plot_run(watch.run)
-    plot_run(history)
     ```
     """
-    run = as_run(run)
-    if not drawing.panels(run):
+    return make_figure(draw_run, run)
+
+
+def plot_view_weights(run: Run) -> Any:
+    """Which views weigh more than others, and how unevenly groups weigh.
+
+    Args:
+        run: A run with records, of which the last is drawn.
+
+    Returns:
+        The figure of matplotlib.
+
+    Raises:
+        ValueError: If there is nothing to draw.
+        ImportError: If matplotlib is not installed.
+    """
+    return make_figure(draw_weights, run)
+
+
+def plot_groups(run: Run, rows: int = 4) -> Any:
+    """The groups of the most uneven weights: their images, with the weights.
+
+    Args:
+        run: A run with records and images. Texts are in `write_report`.
+        rows: How many groups to show.
+
+    Returns:
+        The figure of matplotlib.
+
+    Raises:
+        ValueError: If there is nothing to draw.
+        ImportError: If matplotlib is not installed.
+    """
+    if run.images is None:
         raise ValueError(
-            "`run` must have records or a curve of `loss`, `original_loss`, "
-            "`val_loss` or `effective_views`. Received: a run without them"
+            "`run` must have images; texts are shown by `write_report`. "
+            "Received: a run without images"
         )
-    return drawing.make_figure(drawing.draw_run, run)
+    return make_figure(_draw_groups, run, rows)
 
 
-def _run_of(weights, mask, view_names, record, **held):
-    """A run with one record, or the given run under other names."""
-    names = [] if view_names is None else [str(name) for name in view_names]
-    if isinstance(weights, Run):
-        if mask is not None:
-            raise ValueError(
-                "`mask` must be left out for a `Run`, which has its own. "
-                f"Received: mask of shape {np.shape(mask)}"
-            )
-        names = names or weights.view_names
-        run = dataclasses.replace(weights, view_names=names)
-    else:
-        weights = np.asarray(weights, dtype="float32")
-        if weights.ndim != 2:
-            raise ValueError(
-                "`weights` must have shape (groups, num_views). "
-                f"Received: weights.shape={weights.shape}"
-            )
-        if (weights < 0).any():
-            raise ValueError(
-                "`weights` must not be negative: they are shares of a group. "
-                f"Received: a smallest one of {np.nanmin(weights)}"
-            )
-        if mask is None:
-            mask = np.ones(weights.shape, dtype=bool)
-        # The soft objective gives the original no weight.
-        soft = weights.shape[1] > 1 and not weights[:, 0].any()
-        run = Run(mask, original_counts=not soft, view_names=names, **held)
-        run.add(weights, np.zeros_like(weights), step=0, epoch=0)
-    count = len(run.weights)
-    if not -count <= record < count:
+def make_figure(
+    draw: Callable, run: Run, *args: Any, shown: bool = True
+) -> Any:
+    """A figure of matplotlib with a drawing.
+
+    Args:
+        draw: Called with the figure, the run and `args`.
+        run: What to draw.
+        *args: Settings of the drawing.
+        shown: Whether a notebook shows it.
+
+    Raises:
+        ValueError: If the run has no records.
+    """
+    if not run.weights:
         raise ValueError(
-            f"`record` must be the number of one of {count} records. "
-            f"Received: record={record}"
+            "`run` must have records: give the one of a `ViewWeights` that saw "
+            "a `fit`. Received: a run without records"
         )
-    return run
+    with extras.need("matplotlib", "plots").rc_context(SETTINGS):
+        if shown:
+            kind = extras.need("matplotlib.pyplot", "plots").figure
+        else:
+            kind = extras.need("matplotlib.figure", "plots").Figure
+        figure = kind(layout="constrained")
+        draw(figure, run, *args)
+    return figure
 
 
-def _images_or_texts(views):
-    if isinstance(views, (list, tuple)):
-        for row in views:
-            if not isinstance(row, (list, tuple)):
-                raise ValueError(
-                    "`views` must hold a list of texts for each group. "
-                    f"Received: a {type(row).__name__} in place of a list"
-                )
-        return {"texts": [list(map(content.as_text, row)) for row in views]}
-    views = np.asarray(views) if hasattr(views, "shape") else views
-    found = pictures.find_images(views)
-    if found is None:
-        raise ValueError(
-            "`views` must be images of shape (groups, num_views, height, "
-            "width, channels) or lists of texts. "
-            f"Received: {getattr(views, 'shape', type(views).__name__)}"
+def draw_run(figure: Any, run: Run) -> None:
+    """Losses, effective views, weight by view, and spread of the losses."""
+    figure.set_size_inches(10, 6)
+    panels = (_draw_losses, _draw_effective, _draw_by_view, _draw_spread)
+    for axes, draw in zip(figure.subplots(2, 2).flat, panels, strict=True):
+        draw(axes, run)
+
+
+def _curve(run, name):
+    """Steps and values of a number of the log, where it is finite."""
+    found = [
+        (log["step"], log[name])
+        for log in run.logs
+        if isinstance(log.get(name), (int, float)) and np.isfinite(log[name])
+    ]
+    return np.array(found, "float64").reshape(-1, 2).T
+
+
+def _finish(axes, title):
+    axes.set(title=title, xlabel="step")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+
+
+def _draw_losses(axes, run):
+    lowest = np.inf
+    for name, (label, color) in _LOSSES.items():
+        x, values = _curve(run, name)
+        if values.size:
+            marker = "." if values.size < 30 else None
+            axes.plot(x, values, color=color, label=label, marker=marker)
+            lowest = min(lowest, values.min())
+    if 0 < lowest < np.inf:
+        ticker = extras.need("matplotlib.ticker", "plots")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(ticker.NullLocator())
+    _finish(axes, "Loss of an epoch")
+
+
+def _draw_effective(axes, run):
+    x, logged = _curve(run, "effective_views")
+    if logged.size:
+        label = "training (log)"
+        axes.plot(x, logged, color=_GREY, label=label, marker=".")
+    bands = np.full((len(run.records), 2), np.nan)
+    for band, record in zip(bands, run.records, strict=True):
+        if np.isfinite(record.effective).any():
+            band[:] = np.nanpercentile(record.effective, [10, 90])
+    axes.fill_between(run.steps, *bands.T, color=_ORANGE, alpha=0.15, lw=0)
+    label = "probe in inference (band: 80 % of groups)"
+    means = [found["effective_views"] for found in run.summaries]
+    axes.plot(run.steps, means, color=_ORANGE, label=label, marker=".")
+    most = int(run.counted.sum(axis=1).max(initial=0))
+    axes.axhline(most, **_DASHED)
+    _finish(axes, f"Effective views (dashed: {most}, equal weights)")
+
+
+def _draw_by_view(axes, run):
+    values = np.array([found["relative_weight"] for found in run.summaries])
+    for index, of_view in enumerate(values.T):
+        if np.isfinite(of_view).any():
+            color = _CYCLE[(index - 1) % len(_CYCLE)] if index else INK
+            # More names than colours would tell nothing.
+            label = run.view_names[index] if index <= len(_CYCLE) else None
+            axes.plot(run.steps, of_view, color=color, label=label, marker=".")
+    axes.axhline(1, **_DASHED)
+    _finish(axes, "Mean weight of each view, in equal shares")
+
+
+def _draw_spread(axes, run):
+    spreads = [found["spread"] for found in run.summaries]
+    label = "standard deviation in a group"
+    axes.plot(run.steps, spreads, color=_ORANGE, marker=".", label=label)
+    lambdas = np.array(run.lambda_p)
+    if np.isfinite(lambdas).any():
+        lambdas[np.isinf(lambdas)] = np.nan
+        axes.plot(run.steps, lambdas, color=INK, label="lambda_p")
+    _finish(axes, "Spread of the view losses beside lambda_p")
+
+
+def draw_weights(figure: Any, run: Run) -> None:
+    """Relative weights by view, and effective views by group, at the end."""
+    figure.set_size_inches(9, 3.2)
+    relative = run.records[-1].relative
+    by_view, by_group = figure.subplots(1, 2, width_ratios=(1.6, 1))
+    shown = np.flatnonzero(np.isfinite(relative).any(axis=0))
+    for place, index in enumerate(shown):
+        values = relative[:, index][np.isfinite(relative[:, index])]
+        lowest, low, median, high, highest = np.percentile(
+            values, [5, 25, 50, 75, 95]
         )
-    return {"images": pictures.thumbnails(found)}
+        color = INK if index == 0 else _ORANGE
+        by_view.plot([place] * 2, [lowest, highest], color=color, linewidth=1)
+        by_view.plot([place] * 2, [low, high], color=color, linewidth=6)
+        by_view.plot(place, median, "o", color="white", markersize=3.5)
+    by_view.axhline(1, **_DASHED)
+    names = [run.view_names[index] for index in shown]
+    turned = {"rotation": 30, "ha": "right"} if len(shown) > 4 else {}
+    by_view.set_xticks(range(len(shown)), names, **turned)
+    by_view.set_ylim(bottom=0)
+    by_view.set_title("Weight of each view, in equal shares")
+    by_view.set_ylabel("weight x number of views")
+    by_view.set_xlabel(
+        "dot: median of the groups; bar: half of them; line: 90 %",
+        fontsize=8,
+    )
+    effective = run.records[-1].effective
+    effective = effective[np.isfinite(effective) & run.counted.any(axis=1)]
+    most = max(int(run.counted.sum(axis=1).max(initial=1)), 2)
+    bins = np.linspace(1, most + 1e-6, 21)
+    by_group.hist(effective, bins=bins, color=_ORANGE)
+    by_group.set(
+        title="Effective views of a group",
+        xlabel=f"from 1 (one view has all) to {most} (equal)",
+        ylabel="groups",
+    )
 
 
-def _choose(order, run, record, rows):
-    if rows < 1:
-        raise ValueError(f"`rows` must be at least 1. Received: rows={rows}")
-    available = len(run.mask)
-    if isinstance(order, str):
-        if order not in ("uneven", "first"):
-            raise ValueError(
-                '`order` must be "uneven", "first" or numbers of groups. '
-                f"Received: order={order!r}"
-            )
-        uneven = run.records[record].uneven
-        order = uneven if order == "uneven" else range(available)
-    chosen = np.asarray(order, dtype="int64")[:rows]
-    if not len(chosen) or chosen.min() < 0 or chosen.max() >= available:
-        raise ValueError(
-            f"There are {available} groups to show. "
-            f"Received: rows={rows}, order={order!r}"
+def _draw_groups(figure, run, rows):
+    """A row for each group: its views, and below each a bar for its weight."""
+    groups = run.records[-1].uneven[:rows]
+    weights, is_real = run.weights[-1][groups], run.mask[groups]
+    images = np.asarray(run.images)[groups]
+    images = np.where(is_real[..., None, None, None], images, 255)
+    picture = pictures.grid(images, np.where(is_real, weights, np.nan))
+    height, width = picture.shape[:2]
+    rows, columns = weights.shape
+    tall, wide = height / rows, width / columns
+    size = max(columns, 4)
+    figure.set_size_inches(size + 0.5, (size - 0.5) * height / width + 0.5)
+    axes = figure.subplots()
+    axes.imshow(picture, interpolation="nearest")
+    for row, column in np.argwhere(is_real):
+        weight = weights[row, column]
+        is_heavy = weight > 1 / max(run.counted[groups[row]].sum(), 1)
+        axes.text(
+            wide * (column + 0.95),
+            tall * (row + 0.9),
+            f"{weight:.2f}",
+            ha="right",
+            va="center",
+            fontsize=8,
+            fontweight="bold" if is_heavy else "normal",
         )
-    return chosen
+    axes.set_xticks(wide * (np.arange(columns) + 0.5), run.view_names)
+    names = [run.group_name(group).replace(", ", "\n") for group in groups]
+    axes.set_yticks(tall * (np.arange(rows) + 0.5), names, parse_math=False)
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.spines[:].set_visible(False)

@@ -1,7 +1,6 @@
 """The probe: fixed groups whose weights are measured during training."""
 
 import dataclasses
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,9 @@ import numpy as np
 from keras_mmel import groups
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
+
+# Groups that go through the model at once, at most.
+_AT_ONCE = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,12 +28,8 @@ class Probe:
     batches: list[tuple[Any, Any]]
     mask: np.ndarray
 
-    def map_views(self, function: Callable) -> list:
-        """`function(x["views"])` of each batch."""
-        return [function(x["views"]) for x, _ in self.batches]
 
-
-def make_probe(data: Any, num_groups: int, batch_size: int) -> Probe:
+def make_probe(data: Any, num_groups: int) -> Probe:
     """The first groups of some data.
 
     Args:
@@ -39,7 +37,6 @@ def make_probe(data: Any, num_groups: int, batch_size: int) -> Probe:
             iterable of such batches, for example a `tf.data.Dataset`. It is
             read now, and only as far as needed.
         num_groups: How many groups to keep at most.
-        batch_size: Groups that go through the model at once.
 
     Returns:
         A `Probe`.
@@ -53,8 +50,8 @@ def make_probe(data: Any, num_groups: int, batch_size: int) -> Probe:
     for batch in _batches(data):
         x, y = _checked(batch)
         size = min(left, keras.tree.flatten(x["views"])[0].shape[0])
-        for start in range(0, size, batch_size):
-            rows = slice(start, min(start + batch_size, size))
+        for start in range(0, size, _AT_ONCE):
+            rows = slice(start, min(start + _AT_ONCE, size))
             batches.append(
                 keras.tree.map_structure(
                     lambda leaf, rows=rows: leaf[rows], (x, y)
@@ -112,8 +109,6 @@ def _batches(data):
     """Batches of the data; arrays are one batch."""
     if isinstance(data, (tuple, list)) and data and groups.is_group(data[0]):
         return [data]
-    if groups.is_group(data):
-        return [(data,)]
     if isinstance(data, keras.utils.PyDataset):
         return (data[index] for index in range(len(data)))
     try:
@@ -134,11 +129,8 @@ def _checked(batch):
             "`probe` needs labels: the weights come from the view losses. "
             "Give `(x, y)`. Received: x alone"
         )
-    y = y[0]
-    if isinstance(y, list) and not any(hasattr(v, "shape") for v in y):
-        y = np.asarray(y)
     x = {name: value for name, value in x.items() if value is not None}
-    x, y = keras.tree.map_structure(np.asarray, (x, y))
+    x, y = keras.tree.map_structure(np.asarray, (x, y[0]))
     checks.check_labels(groups.split_labels(y).label, groups.sizes_of(x))
     return x, y
 

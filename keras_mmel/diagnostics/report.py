@@ -4,15 +4,13 @@ import io
 import math
 import os
 import pathlib
-from typing import Any
 
 import numpy as np
 
 from keras_mmel import extras
 from keras_mmel import version
-from keras_mmel.diagnostics import drawing
+from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.diagnostics.run import as_run
 from keras_mmel.diagnostics.weight_statistics import mean
 from keras_mmel.pages import page
 from keras_mmel.pages import pictures
@@ -44,25 +42,23 @@ _VIEWS = (
 
 
 def write_report(
-    run: Any, path: str | os.PathLike, title: str = "View weights of a run"
+    run: Run, path: str | os.PathLike, title: str = "View weights of a run"
 ) -> None:
     """Writes one HTML page about a run.
 
-    It has the final numbers with remarks, the curves, the weights by view and
-    by class, the hardest and easiest views and the most uneven groups (images,
-    or texts with the words marked that differ from the original), and the log.
-    The page holds its pictures and asks for nothing from elsewhere; the same
-    run gives the same page.
+    It has the final numbers with remarks, the curves, the weights by view, the
+    hardest and easiest views and the most uneven groups (images, or texts with
+    the words marked that differ from the original). The page holds its
+    pictures and asks for nothing from elsewhere; the same run gives the same
+    page.
 
     Args:
-        run: A `Run` or the path of a saved one; also, for a page of curves
-            alone, the `History` that `fit` returns or a dict of curves.
+        run: A run with records.
         path: The file to write.
         title: Heading of the page.
 
     Raises:
-        TypeError: If `run` is none of these.
-        ValueError: If the run has neither a record nor a log.
+        ValueError: If the run has no records.
         ImportError: If matplotlib is not installed.
 
     Example:
@@ -72,27 +68,17 @@ def write_report(
     keras_mmel.diagnostics.write_report(watch.run, "report.html")
     ```
     """
-    run = as_run(run)
-    if not run.weights and not run.logs:
-        raise ValueError(
-            "`run` must have records or logs to report. Received: an empty run"
-        )
+    curves, weights = (
+        _figure(plots.draw_run, run),
+        _figure(plots.draw_weights, run),
+    )
     sections = [
-        page.section("", Html(_tiles(run) + page.bullets(remarks(run))))
+        page.section("", Html(_tiles(run) + page.bullets(remarks(run)))),
+        page.section("Training", curves, _CURVES),
+        page.section("Weights at the last record", weights, _WEIGHTS),
     ]
-    if drawing.panels(run):
-        figure = _figure(drawing.draw_run, run)
-        sections.append(page.section("Training", figure, _CURVES))
-    if run.weights:
-        figure = _figure(drawing.draw_weights, run, -1)
-        last = Html(figure + _classes(run))
-        sections.append(
-            page.section("Weights at the last record", last, _WEIGHTS)
-        )
-        if run.images is not None or run.texts is not None:
-            sections.append(page.section("Views", _views(run), _VIEWS))
-    if run.logs:
-        sections.append(page.section("Log", _log(run)))
+    if run.images is not None or run.texts is not None:
+        sections.append(page.section("Views", _views(run), _VIEWS))
     html = page.page(title, _subtitle(run), sections)
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,33 +86,27 @@ def write_report(
 
 
 def _subtitle(run):
-    parts = []
-    if run.objective:
-        settings = {**run.objective}
-        name = settings.pop("name", "objective")
-        inside = ", ".join(f"{k}={v}" for k, v in settings.items())
-        parts.append(f"objective {name}({inside})")
-    if run.weights:
-        groups, views = run.mask.shape
-        parts.append(f"probe of {groups} groups of {views} views")
-        parts.append(f"{len(run.weights)} records")
-    parts.append(f"keras_mmel {version.__version__}")
-    return " · ".join(parts)
+    settings = {**run.objective}
+    name = settings.pop("name", "unknown")
+    inside = ", ".join(f"{k}={v}" for k, v in settings.items())
+    groups, views = run.mask.shape
+    return (
+        f"objective {name}({inside}) · probe of {groups} groups of {views} "
+        f"views · {len(run.weights)} records · keras_mmel {version.__version__}"
+    )
 
 
 def _tiles(run):
-    tiles = []
-    if run.weights:
-        found = run.records[-1].summary
-        most = run.counted.sum(axis=1).max(initial=0)
-        tiles += [
-            ("step", str(run.steps[-1])),
-            ("effective views", f"{found['effective_views']:.2f} of {most}"),
-            ("share of the heaviest view", f"{found['heaviest_share']:.3f}"),
-            ("spread of view losses", f"{found['spread']:.3g}"),
-        ]
-        if not math.isnan(run.lambda_p[-1]):
-            tiles.append(("lambda_p", f"{run.lambda_p[-1]:.3g}"))
+    found = run.records[-1].summary
+    most = run.counted.sum(axis=1).max(initial=0)
+    tiles = [
+        ("step", str(run.steps[-1])),
+        ("effective views", f"{found['effective_views']:.2f} of {most}"),
+        ("share of the heaviest view", f"{found['heaviest_share']:.3f}"),
+        ("spread of view losses", f"{found['spread']:.3g}"),
+    ]
+    if not math.isnan(run.lambda_p[-1]):
+        tiles.append(("lambda_p", f"{run.lambda_p[-1]:.3g}"))
     for name in ("original_loss", "val_loss"):
         value = run.logs[-1].get(name) if run.logs else None
         if isinstance(value, float):
@@ -140,13 +120,11 @@ def remarks(run: Run) -> list[str]:
     They are rules of thumb, and each says what it saw.
 
     Args:
-        run: With or without records.
+        run: With records.
 
     Returns:
         Sentences; empty where nothing stands out.
     """
-    if not run.weights:
-        return []
     found = run.records[-1].summary
     said = []
     if found["not_finite"]:
@@ -192,30 +170,15 @@ def remarks(run: Run) -> list[str]:
     return said
 
 
-def _figure(draw, *args):
+def _figure(draw, run):
     """A drawing as inline SVG, in the colours of the page."""
     # Not one of pyplot's figures, which a notebook would show.
-    figure = drawing.make_figure(draw, *args, shown=False)
+    figure = plots.make_figure(draw, run, shown=False)
     file, no_dates = io.StringIO(), {"Date": None, "Creator": None}
-    with extras.need("matplotlib", "plots").rc_context(drawing.SETTINGS):
+    with extras.need("matplotlib", "plots").rc_context(plots.SETTINGS):
         figure.savefig(file, format="svg", transparent=True, metadata=no_dates)
     svg = file.getvalue()
-    return Html(svg[svg.index("<svg") :].replace(drawing.INK, "currentColor"))
-
-
-def _classes(run):
-    heading = ("class", "groups", "effective views", "heaviest share", "loss")
-    rows = [
-        (
-            run.class_name(index),
-            str(values["groups"]),
-            f"{values['effective_views']:.2f}",
-            f"{values['heaviest_share']:.3f}",
-            f"{values['loss']:.4g}",
-        )
-        for index, values in run.records[-1].summary["per_class"].items()
-    ]
-    return page.table(rows, heading) if rows else ""
+    return Html(svg[svg.index("<svg") :].replace(plots.INK, "currentColor"))
 
 
 def _views(run):
@@ -249,14 +212,3 @@ def _view(run, group, view):
         f'<div class="label">{page.escape(name)}: weight {weight:.2f}, '
         f"loss {loss:.3g}</div></div>"
     )
-
-
-def _log(run):
-    names = list(dict.fromkeys(name for log in run.logs for name in log))
-    values = [[log.get(name, "") for name in names] for log in run.logs]
-    rows = [
-        [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row]
-        for row in values
-    ]
-    table = page.table(rows, names)
-    return Html(f"<details><summary>All epochs</summary>{table}</details>")

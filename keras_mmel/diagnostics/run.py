@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import zipfile
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -79,23 +78,6 @@ class Run:
                 f"`view_names` must have one name for each of the {num_views} "
                 f"views. Received: view_names={self.view_names}"
             )
-        if self.images is not None and self.images.shape[:2] != self.mask.shape:
-            raise ValueError(
-                "`images` must have the groups and views of the weights, "
-                f"{self.mask.shape}. Received: images of {self.images.shape}"
-            )
-        if self.texts is not None and len(self.texts) != len(self.mask):
-            raise ValueError(
-                f"`texts` must have the views of each of the {len(self.mask)} "
-                f"groups. Received: {len(self.texts)} groups"
-            )
-        for group, row in enumerate(self.texts or []):
-            if self.mask[group, len(row) :].any():
-                raise ValueError(
-                    "`texts` must have the text of each view, the original "
-                    f"first. Received: {len(row)} texts for the "
-                    f"{self.mask[group].sum()} views of group {group}"
-                )
 
     def add(
         self,
@@ -114,21 +96,9 @@ class Run:
             step: Optimizer steps so far.
             epoch: From 1.
             lambda_p: The current coefficient.
-
-        Raises:
-            ValueError: If the shapes are not those of the probe.
         """
-        weights = np.asarray(weights, dtype="float32")
-        losses = np.asarray(losses, dtype="float32")
-        for name, value in (("weights", weights), ("losses", losses)):
-            if value.shape != self.mask.shape:
-                raise ValueError(
-                    f"`{name}` must have the shape (groups, num_views) of the "
-                    f"probe, {self.mask.shape}. "
-                    f"Received: {name}.shape={value.shape}"
-                )
-        self.weights.append(weights)
-        self.losses.append(losses)
+        self.weights.append(np.asarray(weights, dtype="float32"))
+        self.losses.append(np.asarray(losses, dtype="float32"))
         self.steps.append(int(step))
         self.epochs.append(int(epoch))
         self.lambda_p.append(float(lambda_p))
@@ -146,7 +116,7 @@ class Run:
         """The records, with what their numbers say."""
         for index in range(len(self._records), len(self.weights)):
             both = self.weights[index], self.losses[index]
-            self._records.append(Record(*both, self.counted, self.classes))
+            self._records.append(Record(*both, self.counted))
         return self._records
 
     @property
@@ -156,25 +126,21 @@ class Run:
         Means over the groups: `effective_views`, `heaviest_share` (the largest
         weight), `loss` (of the views that count), `spread` (standard deviation
         of their losses within the group). Lists with one entry per view index:
-        `relative_weight` (1 is an equal share), `view_loss`. `per_class` maps
-        each class to its `groups`, `effective_views`, `heaviest_share` and
-        `loss`. `groups` and `not_finite` count groups; those with a weight or
-        loss that is not finite are left out of all other numbers.
+        `relative_weight` (1 is an equal share), `view_loss`. `groups` and
+        `not_finite` count groups; those with a weight or loss that is not
+        finite are left out of all other numbers.
         """
         return [record.summary for record in self.records]
-
-    def class_name(self, index: int) -> str:
-        """Name of a class: its number where it has none."""
-        if index < 0:
-            return "unknown"
-        names = self.class_names or []
-        return str(names[index]) if index < len(names) else str(index)
 
     def group_name(self, group: int) -> str:
         """Name of a group: its number, and its class where it has one."""
         if self.classes is None:
             return f"group {group}"
-        return f"group {group}, {self.class_name(self.classes[group])}"
+        index, names = self.classes[group], self.class_names or []
+        if index < 0:
+            return f"group {group}, unknown"
+        name = names[index] if index < len(names) else index
+        return f"group {group}, {name}"
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the run to a file, whole or not at all.
@@ -260,33 +226,3 @@ def _number(value):
 
 def _numbers(values):
     return {name: _number(value) for name, value in values.items()}
-
-
-def as_run(run: Any) -> Run:
-    """What `plot_run` and `write_report` take, as a `Run`.
-
-    Args:
-        run: A `Run`, the path of a saved one, the `History` that `fit` returns,
-            or a dict of curves, one number per epoch.
-
-    Raises:
-        TypeError: If it is none of these.
-        ValueError: If the file holds no run.
-    """
-    if isinstance(run, (str, os.PathLike)):
-        return Run.load(run)
-    run = getattr(run, "history", run)
-    if isinstance(run, Run):
-        return run
-    if not isinstance(run, Mapping):
-        raise TypeError(
-            "`run` must be a `Run`, the path of one, a `History` or a dict of "
-            f"curves. Received: a {type(run).__name__}"
-        )
-    epochs = max((len(values) for values in run.values()), default=0)
-    curves = {name: v for name, v in run.items() if len(v) == epochs}
-    logs = [
-        {"epoch": epoch + 1} | {n: float(v[epoch]) for n, v in curves.items()}
-        for epoch in range(epochs)
-    ]
-    return Run(mask=np.zeros((0, 1), dtype=bool), logs=logs)

@@ -9,8 +9,7 @@ import numpy as np
 from keras_mmel import extras
 from keras_mmel.diagnostics.run import Run
 
-# A page of TensorBoard with more curves or rows would not be looked at.
-_MOST_CLASSES = 20
+# A page of TensorBoard with more curves would not be looked at.
 _MOST_VIEWS = 32
 
 
@@ -39,12 +38,9 @@ def write_record(writer: Any, run: Run) -> None:
     scalars = {name: found[name] for name in (*names, "not_finite")}
     scalars["lambda_p"] = run.lambda_p[-1]
     for index, name in enumerate(run.view_names[:_MOST_VIEWS]):
+        tag = name.strip().replace(" ", "_").replace("/", "_")
         for kind in ("relative_weight", "view_loss"):
-            scalars[f"{kind}/{_tag(name)}"] = found[kind][index]
-    for index, of_class in list(found["per_class"].items())[:_MOST_CLASSES]:
-        for kind in ("effective_views", "heaviest_share"):
-            name = f"class_{kind}/{_tag(run.class_name(index))}"
-            scalars[name] = of_class[kind]
+            scalars[f"{kind}/{tag}"] = found[kind][index]
     histograms = {
         "relative_weights": record.relative,
         "effective_views_of_groups": record.effective,
@@ -65,7 +61,3 @@ def write_record(writer: Any, run: Run) -> None:
             event.summary.MergeFrom(found)
     writer.add_event(event)
     writer.flush()
-
-
-def _tag(name):
-    return str(name).strip().replace(" ", "_").replace("/", "_")

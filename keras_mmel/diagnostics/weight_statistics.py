@@ -21,13 +21,11 @@ class Record:
         weights: View weights `(groups, num_views)`.
         losses: View losses of the same shape.
         counted: Bool of the same shape: which views share the weight.
-        classes: None or int `(groups,)`, negative where unknown.
     """
 
     weights: np.ndarray
     losses: np.ndarray
     counted: np.ndarray
-    classes: np.ndarray | None = None
 
     @functools.cached_property
     def relative(self) -> np.ndarray:
@@ -90,17 +88,6 @@ class Record:
         found["view_loss"] = mean(losses, axis=0).tolist()
         found["groups"] = len(self.weights)
         found["not_finite"] = int((~good).sum())
-        found["per_class"] = {}
-        classes = self.classes if self.classes is not None else np.zeros(0)
-        for index in np.unique(classes[classes >= 0]).tolist():
-            rows = classes == index
-            found["per_class"][index] = {
-                "groups": int(rows.sum()),
-                **{
-                    name: mean(values[name][rows])
-                    for name in ("effective_views", "heaviest_share", "loss")
-                },
-            }
         return found
 
 

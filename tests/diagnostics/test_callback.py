@@ -68,7 +68,7 @@ def test_training_is_the_same_bit_for_bit(case, tmp_path):
     numbers = random_numbers()
     probe = probe_of(case)
     paths = {"log_dir": tmp_path, "save_to": tmp_path / "run.npz"}
-    callback = ViewWeights(probe, every_n_steps=1, batch_size=5, **paths)
+    callback = ViewWeights(probe, every_n_steps=1, **paths)
     seen, found = fit(case, callback)
     assert random_numbers() == numbers
     assert found == expected
@@ -105,11 +105,11 @@ def of_one_fit(tmp_path_factory):
     probe, found = probe_of("eager"), {"files": []}
     bad = {**probe[0], "views": probe[0]["views"].copy()}
     bad["views"][2, 1] = np.nan
-    found["every"] = ViewWeights(probe, every_n_epochs=1, save_to=path)
-    found["second"] = ViewWeights(probe, every_n_epochs=2)
-    found["fifth"] = ViewWeights(probe, every_n_epochs=5)
+    found["every"] = ViewWeights(probe, every_n_steps=3, save_to=path)
+    found["default"] = ViewWeights(probe)
+    found["late"] = ViewWeights(probe, every_n_steps=15)
     found["steps"] = ViewWeights(probe, every_n_steps=4)
-    found["bad"] = ViewWeights((bad, probe[1]), every_n_epochs=1)
+    found["bad"] = ViewWeights((bad, probe[1]), every_n_steps=3)
 
     class Reader(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
@@ -137,11 +137,13 @@ def test_losses_are_those_of_a_plain_loop(of_one_fit):
 
 def test_intervals_and_logs_of_all_epochs(of_one_fit):
     assert of_one_fit["every"].run.steps == [3, 6, 9]
-    assert of_one_fit["second"].run.steps == [6, 9]
     assert of_one_fit["steps"].run.steps == [4, 8, 9]
-    # No fifth epoch came, and the end of training is always seen.
-    run = of_one_fit["fifth"].run
+    # No 15th step came, and the end of training is always seen.
+    run = of_one_fit["late"].run
     assert run.steps == [9]
+    of_epochs = of_one_fit["default"].run
+    assert (of_epochs.steps[0], of_epochs.steps[-1]) == (3, 9)
+    assert of_epochs.logs == run.logs
     assert [log["epoch"] for log in run.logs] == [1, 2, 3]
     assert [log["step"] for log in run.logs] == [3, 6, 9]
     for name in ("loss", "original_loss", "effective_views", "accuracy"):
@@ -164,8 +166,8 @@ def test_a_loss_that_is_not_finite_is_recorded(of_one_fit):
 
 def test_only_looks_after_steps_make_keras_wait_for_steps(of_one_fit):
     default = keras.callbacks.Callback.on_train_batch_end
-    assert type(of_one_fit["every"]).on_train_batch_end is default
-    assert "on_train_batch_end" not in vars(of_one_fit["every"])
+    assert type(of_one_fit["default"]).on_train_batch_end is default
+    assert "on_train_batch_end" not in vars(of_one_fit["default"])
     assert "on_train_batch_end" in vars(of_one_fit["steps"])
 
 
@@ -173,14 +175,14 @@ def test_lambda_is_recorded_as_it_changes_and_a_second_fit_goes_on():
     schedule = keras_mmel.callbacks.LambdaSchedule([np.inf, 2.0].__getitem__)
     mmel = watched.compiled(run_eagerly=True)
     x, y = watched.data()
-    callback = ViewWeights((x, y), every_n_epochs=1)
+    callback = ViewWeights((x, y), every_n_steps=1)
     mmel.fit(x, y, epochs=2, verbose=0, callbacks=[schedule, callback])
     assert callback.run.lambda_p == [np.inf, 2.0]
     assert_allclose(callback.run.weights[0], 0.25, rtol=1e-6)
     assert callback.run.logs[1]["lambda_p"] == 2.0
     mmel.fit(x, y, batch_size=6, verbose=0, callbacks=[callback])
-    assert callback.run.steps == [1, 2, 4]
-    assert callback.run.epochs == [1, 2, 1]
+    assert callback.run.steps == [1, 2, 3, 4]
+    assert callback.run.epochs == [1, 2, 1, 1]
 
 
 @pytest.mark.parametrize("epoch, look", [(1.0, 0.25), (1.0, 0.001), (0.5, 3.0)])
@@ -220,18 +222,11 @@ def test_other_models_are_refused():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"every_n_epochs": 0}, "`every_n_epochs` must be a positive"),
+        ({"every_n_steps": 0}, "`every_n_steps` must be a positive"),
         ({"every_n_steps": 1.5}, "`every_n_steps` must be a positive"),
         ({"every_n_steps": True}, "`every_n_steps` must be"),
-        ({"every_n_steps": 1, "every_n_epochs": 1}, "not both"),
         ({"num_groups": 0}, "`num_groups` must be a positive integer"),
-        ({"batch_size": "2"}, "`batch_size` must be a positive integer"),
         ({"view_names": ["a", "b"]}, "one name for each of the 4 views"),
-        ({"classes": [0, 1]}, "one for each of the 12 groups"),
-        ({"classes": np.zeros(12)}, "whole numbers"),
-        ({"images": "views"}, "`images` must be None, False or a function"),
-        ({"texts": [["a"] * 4]}, "each of the 12 groups"),
-        ({"texts": [["a"] * 3] * 12}, "3 texts for the 4 views of group 0"),
         ({"tokenizer": object()}, "must have a `vocabulary`"),
         ({"save_to": "run.json"}, r"must end in \.npz"),
     ],

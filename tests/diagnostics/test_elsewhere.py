@@ -73,7 +73,7 @@ def test_two_replicas_train_on_as_if_nobody_looked():
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     plain, expected = fit(strategy, [])
     probe = watched.data(mask=True, teacher=True, groups=9)
-    callback = ViewWeights(probe, every_n_steps=2, batch_size=4)
+    callback = ViewWeights(probe, every_n_steps=2)
     seen, found = fit(strategy, [callback])
     assert found == expected
     for ours, theirs in zip(states(seen), states(plain), strict=True):
@@ -86,7 +86,7 @@ def test_two_replicas_train_on_as_if_nobody_looked():
         alone._random_states(), seen._random_states(), strict=True
     ):
         state.assign(np.asarray(trained))
-    again = ViewWeights(probe, batch_size=4)
+    again = ViewWeights(probe)
     again.set_model(alone)
     again.on_train_end()
     assert_allclose(again.run.weights[-1], callback.run.weights[-1], rtol=1e-5)

@@ -38,16 +38,15 @@ class Sequence(keras.utils.PyDataset):
         (X, Y, np.ones(12)),
         ({**X, "mask": None}, Y),
         ({"views": tf.constant(X["views"])}, tf.constant(Y)),
-        (X, Y.tolist()),
         dataset(4),
         dataset(5),
         Sequence(),
-        [({"views": X["views"]}, Y)],
     ],
 )
-def test_all_kinds_of_data_give_the_same_groups(data):
-    probe = probes.make_probe(data, num_groups=10, batch_size=3)
-    views = np.concatenate(probe.map_views(np.asarray))
+def test_all_kinds_of_data_give_the_same_groups(data, monkeypatch):
+    monkeypatch.setattr(probes, "_AT_ONCE", 3)
+    probe = probes.make_probe(data, num_groups=10)
+    views = np.concatenate([x["views"] for x, _ in probe.batches])
     assert_array_equal(views, X["views"][:10])
     assert_array_equal(np.concatenate([y for _, y in probe.batches]), Y[:10])
     assert max(len(y) for _, y in probe.batches) <= 3
@@ -63,7 +62,7 @@ def test_a_dataset_is_read_only_as_far_as_needed():
             rows = slice(start, start + 4)
             yield {"views": X["views"][rows]}, Y[rows]
 
-    probes.make_probe(batches(), num_groups=5, batch_size=32)
+    probes.make_probe(batches(), num_groups=5)
     assert read == [0, 4]
 
 
@@ -71,10 +70,10 @@ def test_batches_may_differ_in_length_and_in_number_of_views():
     def batch(views, length):
         ids = np.ones((2, views, length), "int32")
         keep = np.ones((2, views, length), bool)
-        return {"views": {"token_ids": ids, "padding_mask": keep}}, [0, 1]
+        return {"views": {"token_ids": ids, "padding_mask": keep}}, np.arange(2)
 
     data = [batch(4, 7), batch(3, 7)]
-    probe = probes.make_probe(data, 64, 32)
+    probe = probes.make_probe(data, 64)
     assert probe.mask.sum(axis=1).tolist() == [4, 4, 3, 3]
     mmel = watched.compiled(watched.text)
     weights, losses = probes.measure(mmel, probe)
@@ -86,7 +85,7 @@ def test_batches_may_differ_in_length_and_in_number_of_views():
 @pytest.mark.parametrize(
     "labels, expected",
     [
-        ([2, 0, 1], [2, 0, 1]),
+        (np.array([2, 0, 1]), [2, 0, 1]),
         (np.array([[2], [0], [1]]), [2, 0, 1]),
         (np.array([2.0, 0.0, 1.0]), [2, 0, 1]),
         (np.eye(3)[[2, 0, 1]], [2, 0, 1]),
@@ -94,14 +93,15 @@ def test_batches_may_differ_in_length_and_in_number_of_views():
         (np.array([-1, 0, 1]), None),
         (np.full((3, 3), 1 / 3), None),
         ({"a": np.array([1, 2, 3]), "b": np.array([1, 2, 3])}, None),
-        ({"label": np.array([1, 0, 1]), "teacher": np.ones((3, 4, 2))},) * 2,
+        (
+            {"label": np.array([1, 0, 1]), "teacher": np.ones((3, 4, 2))},
+            [1, 0, 1],
+        ),
     ],
 )
 def test_classes_are_found_in_the_labels(labels, expected):
-    if isinstance(expected, dict):
-        expected = [1, 0, 1]
     x = {"views": np.zeros((3, 4, 5))}
-    found = content.classes_of(probes.make_probe((x, labels), 64, 2))
+    found = content.classes_of(probes.make_probe((x, labels), 64))
     assert found is None if expected is None else found.tolist() == expected
 
 
@@ -111,7 +111,7 @@ def test_classes_are_found_in_the_labels(labels, expected):
         (5, "an iterable of such batches. Received: a int"),
         ([], "at least one group"),
         (({"views": X["views"][:0]}, Y[:0]), "at least one group"),
-        (X, "needs labels"),
+        (X, "takes groups"),
         ((X,), "needs labels"),
         ((X, None), "needs labels"),
         ((X["views"], Y), "takes groups"),
@@ -121,7 +121,7 @@ def test_classes_are_found_in_the_labels(labels, expected):
 )
 def test_what_holds_no_groups_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
-        probes.make_probe(data, 64, 32)
+        probes.make_probe(data, 64)
 
 
 # --- what is shown of the groups ---------------------------------------------
@@ -133,15 +133,7 @@ TOKENIZER = types.SimpleNamespace(vocabulary=PIECES)
 def test_images_of_a_probe():
     x, y = watched.data(watched.images)
     assert ViewWeights((x, y)).run.images.shape == (12, 4, 6, 6, 1)
-    assert ViewWeights((x, y), images=False).run.images is None
-
-    def as_image(views):
-        return views[..., None, None] * np.ones((2, 3))
-
-    flat = watched.data()
-    assert ViewWeights(flat).run.images is None
-    found = ViewWeights(flat, images=as_image, num_groups=7).run.images
-    assert found.shape == (7, 4, 5, 2, 3)
+    assert ViewWeights(watched.data()).run.images is None
 
 
 @pytest.mark.parametrize(
@@ -156,14 +148,16 @@ def test_images_of_a_probe():
 )
 def test_token_ids_are_shown_as_text(ids, expected):
     x = {"views": np.array([[ids]], "int32")}
-    assert ViewWeights((x, [0]), tokenizer=TOKENIZER).run.texts == [[expected]]
+    assert ViewWeights((x, np.zeros(1)), tokenizer=TOKENIZER).run.texts == [
+        [expected]
+    ]
 
 
 @pytest.mark.parametrize("token", [9, -1])
 def test_ids_beyond_the_vocabulary_are_refused(token):
     x = {"views": np.array([[[token]]])}
     with pytest.raises(ValueError, match=f"below 9.*Received: {token}"):
-        ViewWeights((x, [0]), tokenizer=TOKENIZER)
+        ViewWeights((x, np.zeros(1)), tokenizer=TOKENIZER)
 
 
 def test_a_tokenizer_needs_token_ids():
@@ -180,32 +174,4 @@ def test_texts_of_a_probe():
             kept = ids[group, view][keep[group, view]]
             words = " ".join(PIECES[i] for i in kept).replace(" ##", "")
             assert decoded[group][view] == words
-    given = ViewWeights((x, y), texts=[*decoded, ["more"]], num_groups=12)
-    assert given.run.texts == decoded
-
-    def of_batch(views):
-        return [["a", "b", "c", "d"]] * len(views["token_ids"])
-
-    found = ViewWeights((x, y), texts=of_batch, batch_size=5).run.texts
-    assert found == [list("abcd")] * 12
     assert ViewWeights((x, y)).run.texts is None
-
-
-@pytest.mark.parametrize(
-    "view, expected",
-    [
-        ("a", "a"),
-        (b"caf\xc3\xa9", "café"),
-        (("a b", "c"), "a b ‖ c"),
-        (("a", ""), "a"),
-        (types.SimpleNamespace(text=("a", "b")), "a ‖ b"),
-    ],
-)
-def test_views_as_text(view, expected):
-    assert content.as_text(view) == expected
-
-
-@pytest.mark.parametrize("view", [5, None, ("a", "b", "c")])
-def test_other_views_are_refused(view):
-    with pytest.raises(TypeError, match="string or a pair.*Received"):
-        content.as_text(view)

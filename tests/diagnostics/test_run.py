@@ -109,21 +109,14 @@ def test_other_files_are_refused(content, tmp_path):
         Run.load(tmp_path / "run.json")
 
 
-def test_records_must_fit_the_probe():
-    run, good, bad = a_run(), np.ones((6, 3)), np.ones((6, 2))
-    for name, both in (("losses", (good, bad)), ("weights", (bad, good))):
-        with pytest.raises(ValueError, match=f"`{name}` must have.*Received"):
-            run.add(*both, step=1, epoch=1)
-    assert len(run.weights) == len(run.losses) == len(run.steps) == 2
-
-
 def test_names():
     run = a_run()
     assert run.view_names == ["original", "view 1", "view 2"]
-    assert [run.class_name(i) for i in (0, 1, 2, -1)] == [
-        "a",
-        "b",
-        "2",
-        "unknown",
+    names = [run.group_name(group) for group in range(4)]
+    assert names == [
+        "group 0, unknown",
+        "group 1, a",
+        "group 2, b",
+        "group 3, 2",
     ]
-    assert run.group_name(1) == "group 1, a"
+    assert Run(mask=run.mask).group_name(1) == "group 1"

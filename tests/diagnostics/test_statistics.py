@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from keras_mmel import objectives
-from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics.report import remarks
 from keras_mmel.diagnostics.weight_statistics import Record
 from tests.diagnostics import watched
@@ -19,8 +18,7 @@ def test_summary_equals_a_plain_loop():
     losses = random.gamma(2.0, size=(30, 5))
     weights = np.where(mask, np.exp(losses), 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    classes = random.integers(-1, 3, 30)
-    record = Record(weights, losses, mask, classes)
+    record = Record(weights, losses, mask)
     expected = objectives.effective_views(weights)
     assert_allclose(record.effective, expected, rtol=1e-5)
     found = record.summary
@@ -43,12 +41,6 @@ def test_summary_equals_a_plain_loop():
         share = weights[groups, view] * mask[groups].sum(axis=1)
         assert_allclose(found["relative_weight"][view], share.mean())
         assert_allclose(found["view_loss"][view], losses[groups, view].mean())
-    assert sorted(found["per_class"]) == [0, 1, 2]
-    for index, values in found["per_class"].items():
-        groups = np.flatnonzero(classes == index)
-        assert values.pop("groups") == len(groups)
-        for name, value in values.items():
-            assert_allclose(value, np.array(expected[name])[groups].mean())
     order = losses[tuple(record.hardest.T)]
     assert len(order) == mask.sum() and (np.diff(order) <= 0).all()
     largest = (weights.max(axis=1) * mask.sum(axis=1))[record.uneven]
@@ -73,10 +65,8 @@ def test_groups_that_are_not_finite_are_left_out(bad):
     assert record.summary["heaviest_share"] == 0.75
     assert record.summary["view_loss"] == [2.0, 1.0]
     assert record.uneven.tolist() == [0, 1]
-    classes = np.zeros(1, int)
-    only = Record(weights[1:], losses[1:], np.ones((1, 2), bool), classes)
+    only = Record(weights[1:], losses[1:], np.ones((1, 2), bool))
     assert math.isnan(only.summary["effective_views"])
-    assert only.summary["per_class"][0]["groups"] == 1
 
 
 def test_a_loss_of_padding_does_not_count():
@@ -100,4 +90,3 @@ def test_remarks_say_what_they_saw(losses, said):
     assert len(found) == len(said)
     for text, part in zip(found, said, strict=True):
         assert part in text
-    assert remarks(Run(mask=np.ones((2, 2), bool))) == []

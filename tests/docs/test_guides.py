@@ -57,12 +57,13 @@ def test_model(run, tmp_path):
 
 def test_augmentation(run, tmp_path):
     names = run("augmentation")
-    assert names["shown"].shape == (16, 4, 16, 16, 3)
-    assert names["shown"].min() > -1e-6
-    assert names["shown"].max() < 1 + 1e-6
+    x, _ = next(iter(names["groups"]))
+    shown = x["views"].numpy() * 0.25 + 0.5  # to the range 0 to 1 again
+    assert shown.shape == (16, 4, 16, 16, 3)
+    assert shown.min() > -1e-6 and shown.max() < 1 + 1e-6
     assert (tmp_path / "groups.png").is_file()
     # The function of a batch shifts and darkens each view by itself.
-    original, views = names["shown"][:, 0], names["shown"][:, 1:]
+    original, views = shown[:, 0], shown[:, 1:]
     means = views.mean(axis=(2, 3, 4))
     assert np.all(means < original.mean(axis=(1, 2, 3))[:, None])
     assert len(np.unique(means.round(6))) == means.size
