@@ -1,7 +1,5 @@
 """The runs of a comparison: same start, same views, same order, same steps."""
 
-import dataclasses
-import hashlib
 import json
 import os
 import pathlib
@@ -17,7 +15,6 @@ import keras
 import tensorflow as tf
 
 from keras_mmel import groups as contract
-from keras_mmel import version
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
@@ -101,117 +98,66 @@ def compare(
                 f"{', from a seed' if name == 'groups' else ''}. "
                 f"Received: {name} of type {type(value).__name__}"
             )
-    methods = _named(objectives)
-    if plain:
-        methods[PLAIN] = None
-    if baseline is None:
-        baseline = next(iter(methods), PLAIN)
+    methods = objectives
+    if not isinstance(objectives, Mapping):
+        methods = {o if isinstance(o, str) else repr(o): o for o in objectives}
+    if PLAIN in methods:
+        raise ValueError(
+            f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
+            f"Received: {list(methods)}"
+        )
+    methods = {**methods, PLAIN: None} if plain else methods
+    baseline = next(iter(methods)) if baseline is None else baseline
     if baseline not in methods:
         raise ValueError(
             f"`baseline` must be one of {list(methods)}. "
             f"Received: baseline={baseline!r}"
         )
-    seeds = range(seeds) if isinstance(seeds, int) else list(seeds)
     runs = []
-    for seed in seeds:
+    for seed in range(seeds) if isinstance(seeds, int) else seeds:
         for method, objective in methods.items():
-            run = _Run(make_model, groups, method, objective, seed, epochs)
+            keras.utils.set_random_seed(seed)
+            model = _compiled(make_model(), objective)
+            data, steps = _training_data(groups(seed), objective, seed)
+            settings = {
+                "method": method,
+                "objective": repr(objective).split(" at 0x")[0],
+                "seed": seed,
+                "epochs": epochs,
+                "steps": steps,
+                "weights": model.count_params(),
+                "optimizer": {**model.optimizer.get_config(), "name": None},
+            }
+            settings = json.loads(json.dumps(settings, default=repr))
             path = None
             if records is not None:
                 name = re.sub(r"[^\w.]+", "-", f"{method}-{seed}.json")
                 path = pathlib.Path(records) / name
-            record = run.read(path)
+            record = _read(path, settings)
             if record is None:
-                record = run.train(test)
-                _write(path, {**record, **(about or {})})
-                done = "trained"
-            else:
-                done = "read"
+                start = time.process_time()
+                log = model.fit(
+                    data,
+                    epochs=epochs,
+                    steps_per_epoch=steps,
+                    shuffle=False,
+                    verbose=0,
+                ).history
+                record = {
+                    "method": method,
+                    "seed": seed,
+                    "settings": settings,
+                    "scores": _scores(model, test),
+                    "log": {name: float(v[-1]) for name, v in log.items()},
+                    "cpu_seconds": round(time.process_time() - start, 2),
+                    **(about or {}),
+                }
+                _write(path, record)
             if verbose:
                 seconds = record["cpu_seconds"]
-                print(f"seed {seed}, {method}: {done}, {seconds} CPU-seconds")
+                print(f"seed {seed}, {method}: {seconds} CPU-seconds")
             runs.append(record)
     return Comparison(runs, baseline)
-
-
-class _Run:
-    """One method with one seed."""
-
-    def __init__(self, make_model, groups, method, objective, seed, epochs):
-        keras.utils.set_random_seed(seed)
-        self.method, self.seed, self.epochs = method, seed, epochs
-        self.model = make_model()
-        if not getattr(self.model, "compiled", False):
-            raise ValueError(
-                "`make_model` must give a compiled model: the optimizer, loss "
-                f"and metrics of all methods. Received: {self.model!r}"
-            )
-        if objective is not None:
-            self.model = _wrapped(self.model, objective)
-        self.data = groups(seed)
-        self.steps = int(self.data.cardinality())
-        if self.steps < 1:
-            raise ValueError(
-                "`groups` must give a dataset with a known number of batches, "
-                "so that all methods make as many steps. "
-                f"Received: cardinality {self.steps}"
-            )
-        if objective is None:
-            self.data = plain_batches(self.data, seed)
-        self.settings = {
-            "method": method,
-            "objective": _description(objective),
-            "seed": seed,
-            "epochs": epochs,
-            "steps": self.steps,
-            "model": _digest(self.model),
-        }
-
-    def read(self, path):
-        """The record of this run, or None."""
-        if path is None or not path.exists():
-            return None
-        record = json.loads(path.read_text())
-        if record["settings"] != self.settings:
-            different = {
-                name: (record["settings"].get(name), value)
-                for name, value in self.settings.items()
-                if record["settings"].get(name) != value
-            }
-            raise ValueError(
-                f"{path} is of another comparison; give `records` a new "
-                f"folder. Received, in the file and now: {different}"
-            )
-        return record
-
-    def train(self, test):
-        """Trains and scores."""
-        start = time.process_time()
-        history = self.model.fit(
-            self.data,
-            epochs=self.epochs,
-            steps_per_epoch=self.steps,
-            shuffle=False,
-            verbose=0,
-        )
-        scores = {}
-        for name, data in _parts(test).items():
-            scores |= {name + k: v for k, v in _scores(self.model, data)}
-        log = {name: float(v[-1]) for name, v in history.history.items()}
-        return {
-            "method": self.method,
-            "seed": self.seed,
-            "settings": self.settings,
-            "scores": scores,
-            "log": log,
-            "cpu_seconds": round(time.process_time() - start, 2),
-            "software": {
-                "keras": keras.__version__,
-                "keras_mmel": version.__version__,
-                "tensorflow": tf.__version__,
-                "backend": keras.backend.backend(),
-            },
-        }
 
 
 def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
@@ -253,8 +199,27 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
     return chosen.unbatch().batch(size * views, drop_remainder=True).prefetch(2)
 
 
-def _wrapped(model, objective):
-    """An `MMELModel` around a compiled model, compiled like it."""
+def _training_data(groups, objective, seed):
+    """Batches for a method, and how many are an epoch."""
+    steps = int(groups.cardinality())
+    if steps < 1:
+        raise ValueError(
+            "`groups` must give a dataset with a known number of batches, so "
+            "that all methods make as many steps. "
+            f"Received: cardinality {steps}"
+        )
+    return groups if objective else plain_batches(groups, seed), steps
+
+
+def _compiled(model, objective):
+    """The model, or an `MMELModel` around it that is compiled like it."""
+    if not getattr(model, "compiled", False):
+        raise ValueError(
+            "`make_model` must give a compiled model: the optimizer, loss and "
+            f"metrics of all methods. Received: {model!r}"
+        )
+    if objective is None:
+        return model
     if isinstance(objective, (str, Objective)):
         wrapped = MMELModel(model, objective)
     else:
@@ -273,62 +238,44 @@ def _wrapped(model, objective):
     return wrapped
 
 
-def _named(objectives):
-    """Objectives by the name of their method."""
-    if isinstance(objectives, Mapping):
-        found = dict(objectives)
-    else:
-        found = {
-            o if isinstance(o, str) else repr(o): o for o in list(objectives)
-        }
-    if PLAIN in found:
-        raise ValueError(
-            f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
-            f"Received: {list(found)}"
-        )
-    return found
-
-
-def _parts(test):
-    """Test data by what comes before the names of its scores."""
+def _scores(model, test):
+    """Scores on all test data, groups or plain examples."""
+    parts = {"": test}
     if isinstance(test, Mapping) and not contract.is_group(test):
-        return {f"{name}_": data for name, data in test.items()}
-    return {"": test}
-
-
-def _scores(model, data):
-    spec = getattr(data, "element_spec", data)
-    if contract.is_group(spec[0]):
+        parts = {f"{name}_": data for name, data in test.items()}
+    scores = {}
+    for prefix, data in parts.items():
         given = data if isinstance(data, tuple) else (data,)
-        return evaluate_views(model, *given).items()
-    given = data if isinstance(data, tuple) else (data,)
-    return model.evaluate(*given, verbose=0, return_dict=True).items()
+        if contract.is_group(getattr(data, "element_spec", data)[0]):
+            found = evaluate_views(model, *given)
+        else:
+            found = model.evaluate(*given, verbose=0, return_dict=True)
+        scores |= {prefix + name: value for name, value in found.items()}
+    return scores
 
 
-def _description(objective):
-    if objective is None or isinstance(objective, str):
-        return objective
-    if dataclasses.is_dataclass(objective):
-        return repr(objective)
-    return getattr(objective, "__name__", type(objective).__name__)
-
-
-def _digest(model):
-    """Of the shapes of the weights and the settings of the optimizer.
-
-    Not of the whole config: Keras numbers the layers of a process.
-    """
-    optimizer = {**model.optimizer.get_config(), "name": None}
-    told = [[list(w.shape) for w in model.trainable_weights], optimizer]
-    text = json.dumps(told, default=repr, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _read(path, settings):
+    """The record of a finished run, or None."""
+    if path is None or not path.exists():
+        return None
+    record = json.loads(path.read_text())
+    different = {
+        name: (record["settings"].get(name), value)
+        for name, value in settings.items()
+        if record["settings"].get(name) != value
+    }
+    if different:
+        raise ValueError(
+            f"{path} is of another comparison; give `records` a new folder. "
+            f"Received, in the file and now: {different}"
+        )
+    return record
 
 
 def _write(path, record):
     """The whole file or none."""
-    if path is None:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_suffix(".half")
-    half.write_text(json.dumps(record, indent=1) + "\n")
-    os.replace(half, path)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half = path.with_suffix(".half")
+        half.write_text(json.dumps(record, indent=1) + "\n")
+        os.replace(half, path)

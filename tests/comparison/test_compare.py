@@ -132,7 +132,7 @@ def test_padding_is_never_chosen():
 
 def test_records_are_read_and_not_made_again(compared, monkeypatch):
     found, folder = compared
-    monkeypatch.setattr(runs._Run, "train", None)
+    monkeypatch.setattr(keras.Model, "fit", None)
     again = keras_mmel.compare(
         make_model,
         groups,
