@@ -98,15 +98,18 @@ def compare(
                 f"{', from a seed' if name == 'groups' else ''}. "
                 f"Received: {name} of type {type(value).__name__}"
             )
-    methods = objectives
     if not isinstance(objectives, Mapping):
-        methods = {o if isinstance(o, str) else repr(o): o for o in objectives}
+        objectives = {
+            o if isinstance(o, str) else repr(o): o for o in objectives
+        }
+    methods: dict[str, Any] = dict(objectives)
     if PLAIN in methods:
         raise ValueError(
             f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
             f"Received: {list(methods)}"
         )
-    methods = {**methods, PLAIN: None} if plain else methods
+    if plain:
+        methods[PLAIN] = None
     baseline = next(iter(methods)) if baseline is None else baseline
     if baseline not in methods:
         raise ValueError(
