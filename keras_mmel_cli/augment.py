@@ -130,7 +130,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Augments what the options name, and write it."""
+    """Augments what the options name, and writes it."""
     with shared.quiet():
         from keras_mmel.text import MaskedLMAugmenter
         from keras_mmel.text import load_masked_lm

@@ -97,7 +97,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Checks the file that the options name; write it where asked to."""
+    """Checks the file that the options name; writes it where asked to."""
     with shared.quiet():
         from keras_mmel.text import sources
         from keras_mmel.text import write_augmented

@@ -26,7 +26,7 @@ _FORESEEN = (ValueError, OSError, ImportError)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs `keras-mmel` and return its exit code.
+    """Runs `keras-mmel` and returns its exit code.
 
     Args:
         argv: The arguments after the name of the command; those of the process

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def check_count(name: str, value, minimum: int | None) -> int:
-    """Returns `value` as an int; raise if it is none or below `minimum`."""
+    """Returns `value` as an int; raises if it is none or below `minimum`."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -114,10 +114,7 @@ def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
 def check_views(original, views, num_views: int) -> None:
     """Raises unless `views` are `num_views` versions of each `original`.
 
-    Args:
-        original: A nest of (batch, ...).
-        views: A nest of the same structure, (batch, num_views, ...).
-        num_views: How many were asked for.
+    A nest of (batch, num_views, ...) for one of (batch, ...).
     """
     try:
         tf.nest.assert_same_structure(original, views)

@@ -118,17 +118,11 @@ def numbered_passes(
 def count_passes(
     counter: EpochCounter, batches: tf.data.Dataset, num_batches: int
 ) -> tf.data.Dataset:
-    """Moves the counter on where a pass over the batches ends.
+    """Moves the counter on where a pass over batches of (epoch, batch) ends.
 
-    Args:
-        counter: What to move.
-        batches: A dataset of (epoch, batch).
-        num_batches: How many there are in a pass; negative if unknown or
-            infinite, as `tf.data.Dataset.cardinality` has it.
-
-    Returns:
-        A dataset of the batches alone, of the size `num_batches`, the same in
-        every run.
+    `num_batches` of them are in a pass; negative if unknown or infinite, as
+    `tf.data.Dataset.cardinality` has it. That is the size of what is returned,
+    the batches alone, the same in every run.
     """
     counted = _counted(counter, batches, num_batches)
     if num_batches != tf.data.UNKNOWN_CARDINALITY:
@@ -167,7 +161,7 @@ def _counted(counter, batches, num_batches):
 
 
 def _after(batches, position, act):
-    """Drops the epoch; call `act` on it as a batch is handed out."""
+    """Drops the epoch; calls `act` on it as a batch is handed out."""
 
     @tf.autograph.experimental.do_not_convert
     def pass_on(index, epoch_and_batch):

@@ -38,14 +38,10 @@ def _mix(z: tf.Tensor) -> tf.Tensor:
 
 
 def fold(key, *parts) -> tf.Tensor:
-    """Hashes `parts` into `key`, one after the other; shapes broadcast.
+    """Hashes `parts` into `key`, one after the other.
 
-    Args:
-        key: An int or an integer tensor.
-        *parts: Ints or integer tensors.
-
-    Returns:
-        A uint64 tensor of the broadcast shape.
+    All are ints or integer tensors, whose shapes broadcast to that of the
+    uint64 result.
     """
     key = _mix(_uint64(key))
     for part in parts:
@@ -93,15 +89,10 @@ def drawn_from(
 
 
 def ranks(key, *parts) -> tf.Tensor:
-    """Random numbers to sort by, as `fold` makes them.
+    """Random numbers to sort by, as `fold` makes them, but int64.
 
-    Args:
-        key: An int or an integer tensor.
-        *parts: Ints or integer tensors.
-
-    Returns:
-        An int64 tensor of the broadcast shape, none negative and none the
-        largest int64, which is left for what comes last.
+    None is negative and none the largest int64, which is left for what comes
+    last.
     """
     return tf.cast(
         tf.bitwise.right_shift(fold(key, *parts), _uint64(2)), tf.int64
@@ -109,14 +100,10 @@ def ranks(key, *parts) -> tf.Tensor:
 
 
 def draw(seeds: tf.Tensor, bound: int) -> tf.Tensor:
-    """Draws an integer in [0, bound) from each seed.
+    """Draws an integer in [0, bound) from each seed, (...,) int32.
 
-    Args:
-        seeds: (..., 2) int32, as `view_seeds` returns them.
-        bound: How many values there are; the bias is below bound / 2**64.
-
-    Returns:
-        (...,) int32.
+    Seeds are (..., 2) int32, as `view_seeds` returns them. The bias is below
+    bound / 2**64.
     """
     keys = fold(tf.bitcast(seeds, tf.uint64), 0)
     return tf.cast(keys % _uint64(bound), tf.int32)

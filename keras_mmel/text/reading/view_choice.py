@@ -36,12 +36,6 @@ class Pools(NamedTuple):
 def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     """Draws the rows of every group: the original and views of its pool.
 
-    Args:
-        pools: The examples.
-        num_views: Size of a group.
-        seed: The seed of the run.
-        epoch: A scalar.
-
     Returns:
         Rows (examples, num_views), the original first, and whether they are
         real; what is not repeats the original.
@@ -74,17 +68,7 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
 
 
 def choose_one(pools: Pools, num_views: int, seed: int, epoch):
-    """Draws one row of every example: all of a group in `num_views` epochs.
-
-    Args:
-        pools: The examples.
-        num_views: How many views of an example have a turn, as in a group.
-        seed: The seed of the run.
-        epoch: A scalar.
-
-    Returns:
-        Rows (examples, 1).
-    """
+    """Draws rows (examples, 1): all of a group in `num_views` epochs."""
     cycle, turn = epoch // num_views, epoch % num_views
     rows, real = choose_groups(pools, num_views, seed, cycle)
     places = tf.range(num_views, dtype=tf.int64)
