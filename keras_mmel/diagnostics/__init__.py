@@ -3,7 +3,6 @@
 from keras_mmel.diagnostics.callback import ViewWeights
 from keras_mmel.diagnostics.plots import plot_groups
 from keras_mmel.diagnostics.plots import plot_run
-from keras_mmel.diagnostics.plots import plot_view_weights
 from keras_mmel.diagnostics.report import write_report
 from keras_mmel.diagnostics.run import Run
 
@@ -12,6 +11,5 @@ __all__ = [
     "ViewWeights",
     "plot_groups",
     "plot_run",
-    "plot_view_weights",
     "write_report",
 ]

@@ -12,7 +12,6 @@ from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.diagnostics.run import npz_path
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 
@@ -93,11 +92,15 @@ class ViewWeights(keras.callbacks.Callback):
         save_to: str | os.PathLike | None = None,
     ):
         super().__init__()
-        _check_positive("num_groups", num_groups)
-        if every_n_steps is not None:
-            _check_positive("every_n_steps", every_n_steps)
+        if every_n_steps is not None and (
+            type(every_n_steps) is not int or every_n_steps < 1
+        ):
+            raise ValueError(
+                "`every_n_steps` must be None or a positive integer. "
+                f"Received: every_n_steps={every_n_steps!r}"
+            )
         self.every_n_steps = every_n_steps
-        self.save_to = None if save_to is None else npz_path(save_to)
+        self.save_to = save_to
         self.probe = probes.make_probe(probe, num_groups)
         self.run = Run(
             mask=self.probe.mask,
@@ -206,13 +209,6 @@ class ViewWeights(keras.callbacks.Callback):
         """On JAX the values are outside of the model while it trains."""
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
-
-
-def _check_positive(name, value):
-    if type(value) is not int or value < 1:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
 
 
 def _number(value):

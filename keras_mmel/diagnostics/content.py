@@ -9,9 +9,6 @@ from keras_mmel import groups
 from keras_mmel.diagnostics.probe import Probe
 from keras_mmel.pages import pictures
 
-# What stands between the sentences of a pair where they are shown as one.
-_BETWEEN = " ‖ "
-
 
 def classes_of(probe: Probe) -> np.ndarray | None:
     """The class of each group.
@@ -90,7 +87,7 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
 
 def _decoded(views, vocabulary):
     """The views of a batch as text, from their token ids."""
-    ids = views.get("token_ids") if isinstance(views, dict) else views
+    ids = views.get("token_ids") if isinstance(views, dict) else None
     if getattr(ids, "ndim", 0) != 3 or ids.dtype.kind not in "iu":
         raise ValueError(
             '`tokenizer` needs inputs with "token_ids" of shape (batch, '
@@ -102,9 +99,7 @@ def _decoded(views, vocabulary):
             f"Token ids must be from 0 to below {len(vocabulary)}, the size of "
             f"the vocabulary. Received: {ids.min()} to {ids.max()}"
         )
-    keep = np.ones(ids.shape, bool)
-    if isinstance(views, dict) and "padding_mask" in views:
-        keep = np.asarray(views["padding_mask"], bool)
+    keep = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
     return [
         [
             _joined([vocabulary[token] for token in row[real]])
@@ -118,4 +113,4 @@ def _joined(pieces):
     """Pieces of words as text, without special tokens and padding."""
     text = " ".join(p for p in pieces if p not in ("[CLS]", "[PAD]"))
     sentences = text.replace(" ##", "").split("[SEP]")
-    return _BETWEEN.join(filter(None, (s.strip() for s in sentences[:2])))
+    return " ‖ ".join(filter(None, (s.strip() for s in sentences[:2])))

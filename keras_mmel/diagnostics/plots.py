@@ -59,22 +59,6 @@ def plot_run(run: Run) -> Any:
     return make_figure(draw_run, run)
 
 
-def plot_view_weights(run: Run) -> Any:
-    """Which views weigh more than others, and how unevenly groups weigh.
-
-    Args:
-        run: A run with records, of which the last is drawn.
-
-    Returns:
-        The figure of matplotlib.
-
-    Raises:
-        ValueError: If there is nothing to draw.
-        ImportError: If matplotlib is not installed.
-    """
-    return make_figure(draw_weights, run)
-
-
 def plot_groups(run: Run, rows: int = 4) -> Any:
     """The groups of the most uneven weights: their images, with the weights.
 

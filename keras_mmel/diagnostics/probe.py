@@ -1,7 +1,6 @@
 """The probe: fixed groups whose weights are measured during training."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -66,7 +65,7 @@ def make_probe(data: Any, num_groups: int) -> Probe:
             f"Received: probe of type {type(data).__name__} without groups"
         )
     masks = [_mask(x) for x, _ in batches]
-    return Probe(batches, pad(masks, False))
+    return Probe(batches, np.concatenate(masks))
 
 
 def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
@@ -89,20 +88,8 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
         with keras.StatelessScope():
             losses, weights = mmel._losses_and_weights(x, y)
             found.append((checks.to_numpy(weights), checks.to_numpy(losses)))
-    weights, losses = zip(*found, strict=True)
-    losses = np.where(probe.mask, pad(losses, np.nan), np.float32(np.nan))
-    return pad(weights, 0.0), losses
-
-
-def pad(parts: Sequence[np.ndarray], value: Any) -> np.ndarray:
-    """Matrices one below the other, the narrow ones filled up with `value`."""
-    width = max(part.shape[1] for part in parts)
-    return np.concatenate(
-        [
-            np.pad(p, [(0, 0), (0, width - p.shape[1])], constant_values=value)
-            for p in parts
-        ]
-    )
+    weights, losses = map(np.concatenate, zip(*found, strict=True))
+    return weights, np.where(probe.mask, losses, np.float32(np.nan))
 
 
 def _batches(data):

@@ -11,7 +11,6 @@ from keras_mmel import extras
 from keras_mmel import version
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.diagnostics.weight_statistics import mean
 from keras_mmel.pages import page
 from keras_mmel.pages import pictures
 from keras_mmel.pages.page import Html
@@ -133,10 +132,10 @@ def remarks(run: Run) -> list[str]:
             "loss that is not finite. They are left out of all numbers here."
         )
     counted = run.counted.sum(axis=1)
-    most = mean(counted[counted > 0])
     effective, lambda_p = found["effective_views"], run.lambda_p[-1]
-    if math.isnan(effective) or math.isnan(lambda_p) or most <= 1:
+    if math.isnan(effective) or math.isnan(lambda_p) or counted.max() <= 1:
         return said
+    most = counted[counted > 0].mean()
     way = (effective - 1) / (most - 1)
     beside = (
         f"{effective:.2f} of {most:.3g} views count. lambda_p is "

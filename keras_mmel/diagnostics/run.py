@@ -7,6 +7,7 @@ import pathlib
 import zipfile
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_mmel.diagnostics.weight_statistics import Record
@@ -146,12 +147,9 @@ class Run:
         """Writes the run to a file, whole or not at all.
 
         Args:
-            path: Ends in `.npz`.
-
-        Raises:
-            ValueError: If the ending is another.
+            path: The `.npz` file.
         """
-        path = npz_path(path)
+        path = pathlib.Path(path)
         fields = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -184,15 +182,14 @@ class Run:
         Raises:
             ValueError: If it holds no run.
         """
-        path = npz_path(path)
+        path = pathlib.Path(path)
         try:
             # A file that is no archive would stay open inside `np.load`.
             with path.open("rb") as file, np.load(file) as found:
                 arrays: dict[str, Any] = dict(found)
             fields = json.loads(arrays.pop("fields").tobytes())
-            fields["lambda_p"] = [_number(v) for v in fields["lambda_p"]]
-            fields["objective"] = _numbers(fields["objective"])
-            fields["logs"] = [_numbers(log) for log in fields["logs"]]
+            for name in ("lambda_p", "objective", "logs"):
+                fields[name] = keras.tree.map_structure(_number, fields[name])
             for name in ("weights", "losses"):
                 arrays[name] = list(arrays[name])
             # Version 0.1 kept the pictures of the first groups alone where
@@ -207,22 +204,8 @@ class Run:
             ) from error
 
 
-def npz_path(path: str | os.PathLike) -> pathlib.Path:
-    """The path of a run; raises ValueError for another ending than `.npz`."""
-    path = pathlib.Path(path)
-    if path.suffix != ".npz":
-        raise ValueError(
-            f"The file of a run must end in .npz. Received: path={str(path)!r}"
-        )
-    return path
-
-
 def _number(value):
     """What is not finite as a number: version 0.1 wrote "inf" and null."""
     if value is None:
         return float("nan")
     return float(value) if value in ("inf", "-inf") else value
-
-
-def _numbers(values):
-    return {name: _number(value) for name, value in values.items()}

@@ -8,7 +8,6 @@ objective, whose weight is always 0.
 
 import dataclasses
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -75,43 +74,26 @@ class Record:
             return np.where(keep, values, np.nan)
 
         losses = finite(losses)
-        middle = mean(losses, axis=1)
+        middle = _mean(losses, axis=1)
         values = {
             "effective_views": finite(self.effective),
             "heaviest_share": finite(self.weights.max(axis=1)),
             "loss": middle,
-            "spread": np.sqrt(mean((losses - middle[:, None]) ** 2, axis=1)),
+            "spread": np.sqrt(_mean((losses - middle[:, None]) ** 2, axis=1)),
         }
-        found: dict = {name: mean(value) for name, value in values.items()}
-        relative = mean(finite(self.relative), axis=0)
+        found: dict = {n: float(_mean(value)) for n, value in values.items()}
+        relative = _mean(finite(self.relative), axis=0)
         found["relative_weight"] = relative.tolist()
-        found["view_loss"] = mean(losses, axis=0).tolist()
+        found["view_loss"] = _mean(losses, axis=0).tolist()
         found["groups"] = len(self.weights)
         found["not_finite"] = int((~good).sum())
         return found
 
 
-def mean(values: Any, axis: int | None = None) -> Any:
+def _mean(values, axis=None):
     """Mean of the finite values, NaN where there is none.
 
     Unlike `np.nanmean` it leaves out infinite values and never warns.
-
-    Args:
-        values: Array of any shape.
-        axis: Axis to average over, or None for all.
-
-    Returns:
-        Float64 array or number.
-
-    Example:
-
-    ```python
-    mean([1.0, np.nan, 3.0])  # 2.0
-    ```
     """
-    values = np.asarray(values, dtype="float64")
-    finite = np.isfinite(values)
-    total = np.sum(np.where(finite, values, 0.0), axis=axis)
-    count = np.sum(finite, axis=axis)
-    found = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return float(found) if found.ndim == 0 else found
+    finite = np.ma.masked_invalid(np.asarray(values, dtype="float64"))
+    return np.ma.filled(finite.mean(axis=axis), np.nan)

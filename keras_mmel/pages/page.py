@@ -74,14 +74,12 @@ def bullets(lines: Sequence[str]) -> Html:
     return Html(f"<ul>{items}</ul>" if items else "")
 
 
-def table(rows: Sequence[Sequence[str]], heading: Sequence[str] = ()) -> Html:
+def table(rows: Sequence[Sequence[str]]) -> Html:
     """A table that scrolls where the window is narrow.
 
     Args:
         rows: Cells; the first of each row names it.
-        heading: Names of the columns, which then hold numbers.
     """
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heading)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
@@ -89,9 +87,7 @@ def table(rows: Sequence[Sequence[str]], heading: Sequence[str] = ()) -> Html:
         for name, *cells in rows
     )
     return Html(
-        f'<div class="scroll"><table class="{"numbers" if head else "named"}">'
-        + (f"<thead><tr>{head}</tr></thead>" if head else "")
-        + f"<tbody>{body}</tbody></table></div>"
+        f'<div class="scroll"><table><tbody>{body}</tbody></table></div>'
     )
 
 

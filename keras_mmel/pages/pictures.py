@@ -44,7 +44,7 @@ def find_images(views: Any) -> np.ndarray | None:
     return None
 
 
-def thumbnails(images: Any) -> np.ndarray:
+def thumbnails(images: np.ndarray) -> np.ndarray:
     """Images as small pictures to look at.
 
     Images of bytes keep their values and floats from 0 to 1 are scaled. All
@@ -53,13 +53,10 @@ def thumbnails(images: Any) -> np.ndarray:
     integer factor.
 
     Args:
-        images: Shape `(groups, num_views, height, width, channels)`.
+        images: From `find_images`.
 
     Returns:
         Uint8 of the same rank.
-
-    Raises:
-        ValueError: If the shape is another.
 
     Example:
 
@@ -67,13 +64,6 @@ def thumbnails(images: Any) -> np.ndarray:
     thumbnails(np.ones((1, 2, 128, 128, 3))).shape  # (1, 2, 64, 64, 3)
     ```
     """
-    images = np.asarray(images)
-    if images.ndim != 5 or images.shape[-1] not in (1, 3, 4):
-        raise ValueError(
-            "Images must have shape (groups, num_views, height, width, "
-            "channels) with 1, 3 or 4 channels. "
-            f"Received: images.shape={images.shape}"
-        )
     _, views, *sides, channels = images.shape
     factor = -(-max(sides) // LARGEST_SIDE)
     height, width = (max(side // factor, 1) for side in sides)

@@ -222,13 +222,12 @@ def test_other_models_are_refused():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"every_n_steps": 0}, "`every_n_steps` must be a positive"),
-        ({"every_n_steps": 1.5}, "`every_n_steps` must be a positive"),
+        ({"every_n_steps": 0}, "`every_n_steps` must be .*Received: .*=0"),
+        ({"every_n_steps": 1.5}, "`every_n_steps` must be None or a pos"),
         ({"every_n_steps": True}, "`every_n_steps` must be"),
-        ({"num_groups": 0}, "`num_groups` must be a positive integer"),
+        ({"num_groups": 0}, "at least one group"),
         ({"view_names": ["a", "b"]}, "one name for each of the 4 views"),
         ({"tokenizer": object()}, "must have a `vocabulary`"),
-        ({"save_to": "run.json"}, r"must end in \.npz"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import plot_groups
 from keras_mmel.diagnostics import plot_run
-from keras_mmel.diagnostics import plot_view_weights
+from keras_mmel.diagnostics import plots
 from keras_mmel.pages import pictures
 from tests.diagnostics import watched
 
@@ -68,7 +68,7 @@ def test_a_run():
 
 def test_nan_is_not_drawn_and_no_log_is_needed():
     run = watched.run_of([[0, 1], [np.inf, 1]])
-    _, by_group = plot_view_weights(run).axes
+    _, by_group = plots.make_figure(plots.draw_weights, run).axes
     assert sum(patch.get_height() for patch in by_group.patches) == 1
     run.logs = []
     assert len(plot_run(run).axes) == 4
@@ -76,7 +76,7 @@ def test_nan_is_not_drawn_and_no_log_is_needed():
 
 def test_distributions_of_weights():
     run = a_run(1)
-    by_view, by_group = plot_view_weights(run).axes
+    by_view, by_group = plots.make_figure(plots.draw_weights, run).axes
     labels = labels_of(by_view.get_xticklabels())
     assert labels == ["original", "view 1", "view 2", "view 3"]
     assert sum(patch.get_height() for patch in by_group.patches) == 8
@@ -86,7 +86,7 @@ def test_distributions_of_weights():
         expected = np.median(relative[MASK[:, view], view])
         assert_allclose(dot.get_ydata(), [expected], rtol=1e-6)
     soft = a_run(1, original_counts=False, view_names=list("abcd"))
-    axes = plot_view_weights(soft).axes[0]
+    axes = plots.make_figure(plots.draw_weights, soft).axes[0]
     assert labels_of(axes.get_xticklabels()) == ["b", "c", "d"]
 
 
@@ -115,7 +115,7 @@ def test_groups_of_images_show_the_most_uneven_first():
     assert corner[:6].min() == 255
 
 
-@pytest.mark.parametrize("plot", [plot_run, plot_view_weights, plot_groups])
+@pytest.mark.parametrize("plot", [plot_run, plot_groups])
 def test_what_cannot_be_shown_is_refused(plot):
     images = np.zeros((8, 4, 5, 5, 3), "uint8")
     with pytest.raises(ValueError, match="must have records.*Received"):

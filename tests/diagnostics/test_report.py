@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import plot_run
-from keras_mmel.diagnostics import plot_view_weights
 from keras_mmel.diagnostics import write_report
 from tests.diagnostics import watched
 from tests.pages.test_page import Reader
@@ -78,7 +77,7 @@ def test_what_is_not_finite_and_what_is_empty(tmp_path):
     assert any("2 of 2 groups have a view loss" in text for text in found.text)
 
 
-@pytest.mark.parametrize("call", [plot_run, plot_view_weights, write_report])
+@pytest.mark.parametrize("call", [plot_run, write_report])
 def test_without_matplotlib_the_extra_is_named(call, tmp_path, monkeypatch):
     for name in list(sys.modules):
         if name.partition(".")[0] == "matplotlib":

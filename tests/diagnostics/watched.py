@@ -66,8 +66,8 @@ def images():
 
 def text():
     inputs = {
-        "token_ids": keras.Input((7,), dtype="int32", name="token_ids"),
-        "padding_mask": keras.Input((7,), dtype="bool", name="padding_mask"),
+        "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
+        "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
     }
     x = layers.Embedding(9, 4)(inputs["token_ids"])
     keep = ops.cast(inputs["padding_mask"], "float32")[..., None]

@@ -45,7 +45,7 @@ def test_whatever_stands_in_the_data_is_escaped():
     parts = [
         page.section(NASTY, page.tiles([(NASTY, NASTY)]), NASTY),
         page.section(NASTY, page.bullets([NASTY])),
-        page.section("", page.table([(NASTY, NASTY)], [NASTY, NASTY])),
+        page.section("", page.table([(NASTY, NASTY)])),
         page.section("", page.marked("", NASTY)),
         page.section("", NASTY),
     ]
@@ -59,7 +59,7 @@ def test_whatever_stands_in_the_data_is_escaped():
 
 
 def test_a_page_asks_for_nothing_and_fits_every_screen():
-    table = page.table([("cat", "0.5", "3")], ["class", "share", "groups"])
+    table = page.table([("cat", "0.5", "3")])
     text = page.page("A", "", [page.section("", table)])
     assert "http" not in text.replace('http-equiv="', "")
     assert "default-src 'none'" in text and "url(" not in text

@@ -80,8 +80,3 @@ def test_a_grid_has_the_views_and_their_bars():
             bar = found[top + 17, left : left + 16]
             filled = (bar == (213, 94, 0)).all(axis=-1).sum()
             assert filled == np.nan_to_num(weights)[row, column] * 16
-
-
-def test_shapes_without_images_are_refused():
-    with pytest.raises(ValueError, match="height, width.*Received: images"):
-        pictures.thumbnails(np.zeros((2, 3, 4, 4)))

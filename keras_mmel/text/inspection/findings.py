@@ -120,10 +120,8 @@ class _Counts:
         for pair in itertools.combinations(views, 2):
             self.see("words in which two views differ", _other_words(*pair))
         same = views.count(original)
-        doublets = len(views) - len(set(views)) - max(0, same - 1)
         self.same += same
-        self.doublets += doublets
-        self.see("examples with all views distinct", not same + doublets)
+        self.doublets += len(views) - len(set(views)) - max(0, same - 1)
 
     def add_teacher(self, record):
         label, own = record.label, record.teacher
@@ -160,7 +158,6 @@ class _Counts:
         shares = (
             "words of a view that were replaced",
             "words in which two views differ",
-            "examples with all views distinct",
         )
         teacher = (
             "originals that get their label",
@@ -213,11 +210,8 @@ class _Counts:
         return f"{100 * self.totals[name] / self.sizes[name]:.1f}%"
 
     def _of(self, name):
-        if not self.sizes[name]:
-            return "-"
-        return (
-            f"{self._share(name)} ({self.totals[name]} of {self.sizes[name]})"
-        )
+        share, size = self._share(name), self.sizes[name]
+        return f"{share} ({self.totals[name]} of {size})" if size else share
 
 
 def _length(texts):
