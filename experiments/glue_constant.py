@@ -9,37 +9,22 @@ beside these. The record is one file, experiments/results/glue_constant.json.
 
 import argparse
 import sys
-import time
 
 import numpy as np
 
 from examples import glue_tasks
 from examples import records
 from examples.glue_tasks import TASKS
-
-PATH = records.ROOT / "experiments" / "results" / "glue_constant.json"
-
-
-def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.glue_constant",
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--tasks", nargs="+", choices=TASKS, default=["rte"])
-    add("--data_dir", help="TFDS folder that has the data; else download")
-    add("--out", default=str(PATH), help="file of the record")
-    return parser.parse_args(argv)
+from experiments import RESULTS
 
 
 def constant_score(task, training_labels, labels):
     """The scores of one answer to everything.
 
     Args:
-        task: a `GlueTask`.
-        training_labels: (examples,) what the answer is chosen by.
-        labels: (examples,) what it is measured on.
+        task: A `GlueTask`.
+        training_labels: `(examples,)`, what the answer is chosen by.
+        labels: `(examples,)`, what it is measured on.
 
     Returns:
         A dict of floats.
@@ -55,15 +40,23 @@ def constant_score(task, training_labels, labels):
 
 
 def main(argv=None):
-    args = parse_arguments(argv)
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.glue_constant",
+        description=__doc__.partition("\n")[0],
+    )
+    add = parser.add_argument
+    add("--tasks", nargs="+", choices=TASKS, default=["rte"])
+    add("--data_dir", help="TFDS folder that has the data; else download")
+    add("--out", default=f"{RESULTS}/glue_constant.json", help="the record")
+    args = parser.parse_args(argv)
     words = sys.argv[1:] if argv is None else argv
-    start = time.perf_counter()
     scores = {}
     for name in args.tasks:
         task = TASKS[name]
         training, labels = (
-            _labels(glue_tasks.source(task, split, args.data_dir))
+            [one.label for one in source.read(0, len(source))]
             for split in ("train", task.eval_splits[0])
+            for source in [glue_tasks.source(task, split, args.data_dir)]
         )
         scores[name] = constant_score(task, training, labels)
         found = scores[name][task.metrics[0]]
@@ -75,15 +68,9 @@ def main(argv=None):
             "method": "constant",
             "settings": {"tasks": args.tasks},
             "environment": records.environment(),
-            "hours": (time.perf_counter() - start) / 3600,
             "scores": scores,
         },
     )
-    print(f"wrote {args.out}")
-
-
-def _labels(source):
-    return [example.label for example in source.read(0, len(source))]
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ r"""CIFAR-10 on one GPU, on the JAX backend: MMEL beside its baselines.
 
 `MMELModel` and Keras's own step on JAX; TensorFlow need not be there. Methods,
 networks, schedule, scores and options are those of `experiments.rivals`, and
-the randomness of the views is JAX's. The same command continues what was
-interrupted, at the last epoch that it saved, and skips what is finished. Every
-run leaves a record under --out, which names the card.
+the randomness of the views is JAX's. Every run leaves a record under --out,
+which names the card; the same command skips what has one.
 
 One minute on two CPU cores, to see that it works:
 
@@ -41,7 +40,6 @@ TRAINING_IMAGES = 50_000
 # Steps of one program. Every run whose epoch has a multiple of it shares the
 # compiled program with the others of its method.
 CHUNK = 10
-SECONDS_BETWEEN_SAVES = 20
 
 
 def parse_arguments(argv=None):
@@ -54,7 +52,6 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add("images", help="folder that .packed_images wrote")
     add("--out", default=f"{RESULTS}/gpu", help="folder of the records")
-    add("--work_dir", default="runs/gpu", help="folder of the checkpoints")
     add("--commit", help="of the code, for a copy that has no history")
     add("--time", type=int, metavar="STEPS", help="time steps, train nothing")
     own, rest = parser.parse_known_args(argv)
@@ -132,39 +129,22 @@ def learning_rates(settings, steps_per_epoch):
     return rates.reshape(settings["epochs"], steps_per_epoch)
 
 
-def train(settings, train_set, trainings, path):
-    """Train by `settings`; return the program, its state and notes."""
+def train(settings, train_set, trainings):
+    """Train by `settings`; return the program, its state, curves, seconds."""
     training, state = trainings.start(settings)
-    notes = {"epoch": 0, "seconds": 0.0, "curves": {}}
-    if path.exists():
-        state, notes = jax_training.load(path, like=state)
-        print(f"  continues after epoch {notes['epoch']}", flush=True)
     steps = len(train_set[0]) // settings["batch_size"]
-    rates = learning_rates(settings, steps)
-    fresh = state[3]
+    rates, fresh = learning_rates(settings, steps), state[3]
     # Before the clock runs.
     for chunk in epoch_batches(settings, train_set, 0, rates[0]):
         training.compile(state, *chunk)
-    saved = time.monotonic()
-    for epoch in range(notes["epoch"], settings["epochs"]):
-        start = time.perf_counter()
+    curves, start = {}, time.perf_counter()
+    for epoch in range(settings["epochs"]):
         state = (*state[:3], jax.tree.map(np.zeros_like, fresh))
         for chunk in epoch_batches(settings, train_set, epoch, rates[epoch]):
             state, logs = training.steps(state, *chunk)
         for name, value in logs.items():
-            notes["curves"].setdefault(name, []).append(float(value))
-        notes["seconds"] += time.perf_counter() - start
-        notes["epoch"] = epoch + 1
-        if time.monotonic() - saved > SECONDS_BETWEEN_SAVES:
-            saved = time.monotonic()
-            jax_training.save(path, state, notes)
-            loss = notes["curves"]["loss"][-1]
-            print(
-                f"  epoch {epoch + 1}/{settings['epochs']}, loss {loss:.4f}, "
-                f"{notes['seconds']:.0f} s",
-                flush=True,
-            )
-    return training, state, notes
+            curves.setdefault(name, []).append(float(value))
+    return training, state, curves, time.perf_counter() - start
 
 
 def time_steps(settings, train_set, trainings, number):
@@ -211,7 +191,6 @@ def main(argv=None, load=packed_images.load):
         settings["backend"] = "jax"
         name = cifar.run_name(settings)
         path = pathlib.Path(args.out) / f"{name}.json"
-        checkpoint = pathlib.Path(args.work_dir) / f"{name}.npz"
         print(name, flush=True)
         if records.is_recorded(path):
             print("  finished before", flush=True)
@@ -219,9 +198,7 @@ def main(argv=None, load=packed_images.load):
         if args.time:
             time_steps(settings, train_set, trainings, args.time)
             continue
-        training, state, notes = train(
-            settings, train_set, trainings, checkpoint
-        )
+        training, state, curves, seconds = train(settings, train_set, trainings)
         scores = trainings.scores(settings, training, state, test_set)
         records.write_record(
             path,
@@ -231,15 +208,14 @@ def main(argv=None, load=packed_images.load):
                 "seed": seed,
                 "settings": settings,
                 "environment": environment(args.commit),
-                "hours": notes["seconds"] / 3600,
-                "curves": notes["curves"],
-                "scores": scores | {"seconds": notes["seconds"]},
+                "hours": seconds / 3600,
+                "curves": curves,
+                "scores": scores | {"seconds": seconds},
             },
         )
-        checkpoint.unlink(missing_ok=True)
         print(
             f"  accuracy {scores['accuracy']:.4f}, nll {scores['nll']:.4f}, "
-            f"{notes['seconds']:.0f} s",
+            f"{seconds:.0f} s",
             flush=True,
         )
 

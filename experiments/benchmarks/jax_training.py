@@ -6,16 +6,12 @@ inside `jax.lax.scan`, and so does the making of the views: only the images of
 the next steps cross to the card, a group being a hundred times as large.
 """
 
-import json
-import pathlib
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
-
-from examples import records
 
 # Variables of a model, as `keras.Model.train_step` takes them on JAX.
 State = tuple[list, list, list, list]
@@ -150,22 +146,3 @@ class ScannedTraining:
 
         state, logs = jax.lax.scan(step, state, batches)
         return state, jax.tree.map(lambda values: values[-1], logs)
-
-
-def save(path: pathlib.Path, state: State, notes: dict) -> None:
-    """Write a state and what belongs to it, whole or not at all."""
-    values = {
-        f"v{i}": np.asarray(v) for i, v in enumerate(jax.tree.leaves(state))
-    }
-    with records.replacing(path) as file:
-        np.savez(file, notes=json.dumps(notes), **values)
-
-
-def load(path: pathlib.Path, like: State) -> tuple[State, dict]:
-    """Read what `save` wrote, in the structure of `like`."""
-    with np.load(path) as file:
-        notes = json.loads(str(file["notes"]))
-        values = [
-            jnp.asarray(file[f"v{i}"]) for i in range(len(file.files) - 1)
-        ]
-    return jax.tree.unflatten(jax.tree.structure(like), values), notes

@@ -5,9 +5,7 @@ import pytest
 
 from examples import fine_tuning
 from examples import glue
-from examples import glue_settings
 from examples import records
-from examples.glue_tasks import TASKS
 from examples.runs import Progress
 from keras_mmel import text
 from keras_mmel.text import files
@@ -137,19 +135,19 @@ class TestEveryStep:
 
 @pytest.mark.slow
 class TestVariants:
-    @pytest.mark.parametrize("task", ["cola", "stsb", "mrpc"])
-    def test_every_method_with_both_labels(self, task, bert, tmp_path):
-        words = ["all", "--tasks", task, "--method", "all", "--labels"]
+    def test_every_method_with_both_labels_of_a_regression(
+        self, bert, tmp_path
+    ):
+        words = ["all", "--tasks", "stsb", "--method", "all", "--labels"]
         words += ["teacher", "original", "--epochs", "1"]
         found = run(tmp_path, bert, *words)
         assert len(found) == 2 + 4 * 2
-        metric = TASKS[task].metrics[0]
         for (method, _, _), record in found.items():
             epochs = 3 if method == "da-long" else 1
             assert len(record["curves"]["loss"]) == epochs
             assert record["curves"]["val_epoch"] == [epochs]
             assert np.isfinite(record["curves"]["loss"]).all()
-            assert -1 <= record["scores"]["last"][metric] <= 1
+            assert -1 <= record["scores"]["last"]["spearman"] <= 1
 
     def test_real_sentences(self, tmp_path, shared_dir, monkeypatch):
         monkeypatch.undo()
@@ -174,67 +172,6 @@ def test_data_that_are_not_there(tmp_path, monkeypatch):
 def test_students_without_what_comes_first(bert, tmp_path):
     with pytest.raises(FileNotFoundError, match="labelled"):
         run(tmp_path, bert, "train", "--method", "mmel-h")
-
-
-class TestSettings:
-    def settings(self, method, *words, task="rte", labels="teacher"):
-        args = glue_settings.parse_arguments(["train", *words])
-        return glue_settings.train_settings(args, task, method, labels, 0)
-
-    def test_defaults_are_those_of_the_paper(self):
-        found = self.settings("mmel-s")
-        expected = {
-            "epochs": 10,
-            "batch_size": 32,
-            "learning_rate": 3e-5,
-            "weight_decay": 0.0,
-            "dropout": 0.1,
-            "num_views": 5,
-            "lambda_p": 1.0,
-            "lambda_t": 1.0,
-            "student": "hf://google-bert/bert-base-uncased",
-        }
-        assert expected.items() <= found.items()
-        data = found["data"]
-        assert data["mask_ratio"] == 0.4 and data["search"] == "greedy"
-        assert data["num_augmented"] == 4 and data["pairs"] == "separate"
-        for task in TASKS:
-            epochs = self.settings("baseline", task=task)["epochs"]
-            assert epochs == (3 if task in ("mnli", "qqp") else 10)
-
-    def test_the_long_baseline_shows_each_view_once_an_epoch(self):
-        found = self.settings("da-long")
-        assert (found["epochs"], found["eval_every"]) == (50, 5)
-
-    def test_what_does_not_concern_a_run_does_not_rename_it(self):
-        def names(method, *options, labels="teacher"):
-            return {
-                glue_settings.run_name(
-                    self.settings(method, *words, labels=labels)
-                )
-                for words in options
-            }
-
-        others = [(), ("--lambda_t", "2"), ("--mask_ratio", "0.2")]
-        assert len(names("mmel-s", *others)) == 3
-        assert len(names("mmel-h", *others)) == 2
-        assert len(names("baseline", *others, labels=None)) == 1
-        teacher = [(), ("--teacher_seed", "1")]
-        assert len(names("mmel-h", *teacher)) == 2
-        assert len(names("mmel-h", *teacher, labels="original")) == 1
-
-    @pytest.mark.parametrize(
-        ("words", "message"),
-        [
-            (["--epochs", "0"], "--epochs must be at least 1"),
-            (["--num_views", "1"], "--num_views must be at least 2"),
-            (["--tasks", "wnli"], "invalid choice"),
-        ],
-    )
-    def test_wrong_arguments(self, words, message, capsys):
-        with pytest.raises(SystemExit):
-            glue.parse_arguments(["all", *words])
-        assert message in capsys.readouterr().err
 
 
 def test_the_recipe_of_fine_tuning(bert):

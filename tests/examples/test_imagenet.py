@@ -68,26 +68,6 @@ class TestCropAndScale:
         assert (one != other).any()
 
 
-class TestSettings:
-    def test_defaults_are_the_recipe_of_the_paper(self):
-        args = imagenet.parse_arguments(["--depth", "34"])
-        found = imagenet.run_settings(args, 0)
-        expected = {
-            "dataset": "imagenet2012",
-            "epochs": 100,
-            "batch_size": 256,
-            "num_views": 10,
-            "drops": [0.3, 0.6, 0.9],
-            "lambda_p": 1.0,
-        }
-        assert expected.items() <= found.items()
-
-    def test_wrong_depth(self, capsys):
-        with pytest.raises(SystemExit):
-            imagenet.parse_arguments(["--depth", "20"])
-        assert "invalid choice" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("method", ["da", "mmel-h"])
 def test_a_run_leaves_a_record_and_is_not_repeated(
     method, tmp_path, monkeypatch, capsys

@@ -5,19 +5,18 @@ import json
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import experiments.rivals  # noqa: F401  (its methods)
+import keras_mmel
 from examples import cifar
 from examples import glue_settings
 from examples import imagenet
 from examples import images
 from examples import records
 from examples import runs
+from examples.glue_tasks import TASKS
 from experiments import RESULTS
 
-IMAGES = np.random.default_rng(0).integers(1, 256, (8, 32, 32, 3), "uint8")
-LABELS = np.arange(8)
 POOLED = ["--num_views", "3", "--fixed_views", "4"]
 
 
@@ -31,46 +30,39 @@ def of_imagenet(method, *words):
     return imagenet.run_settings(args, 0)
 
 
-def of_glue(method, *words):
+def of_glue(method, *words, task="rte", labels="teacher"):
     args = glue_settings.parse_arguments(["train", *words])
-    labels = None if method == "baseline" else args.labels[0]
-    return glue_settings.train_settings(args, "rte", method, labels, 0)
+    labels = None if method == "baseline" else labels
+    return glue_settings.train_settings(args, task, method, labels, 0)
 
 
-class TestProgress:
-    def test_a_kill_while_saving_keeps_the_last_epoch(
-        self, tmp_path, monkeypatch
-    ):
-        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-        model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
-        progress = runs.Progress(tmp_path / "run.npz")
-        x, y = np.ones((4, 2)), np.zeros((4, 1))
-        fit = {"batch_size": 4, "verbose": 0, "callbacks": [progress]}
-        model.fit(x, y, **fit)
-        kept = [
-            v.numpy() for v in (*model.variables, *model.optimizer.variables)
-        ]
+def test_a_kill_while_saving_keeps_the_last_epoch(tmp_path, monkeypatch):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    progress = runs.Progress(tmp_path / "run.npz")
+    x, y = np.ones((4, 2)), np.zeros((4, 1))
+    fit = {"batch_size": 4, "verbose": 0, "callbacks": [progress]}
+    model.fit(x, y, **fit)
+    variables = (*model.variables, *model.optimizer.variables)
+    kept = [variable.numpy() for variable in variables]
 
-        def kill(*_, **__):
-            raise KeyboardInterrupt
+    def kill(*_, **__):
+        raise KeyboardInterrupt
 
-        with monkeypatch.context() as patch:
-            patch.setattr(np, "savez", kill)
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(x, y, epochs=2, initial_epoch=1, **fit)
-
-        other = runs.Progress(tmp_path / "run.npz")
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez", kill)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(x, y, epochs=2, initial_epoch=1, **fit)
+    other = runs.Progress(tmp_path / "run.npz")
+    other.restore(model)
+    assert other.epoch == 1
+    assert len(other.curves["loss"]) == 1
+    for variable, value in zip(variables, kept, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
+    whole = progress.path.read_bytes()
+    progress.path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="Delete it.*run.npz"):
         other.restore(model)
-        assert other.epoch == 1
-        assert len(other.curves["loss"]) == 1
-        variables = (*model.variables, *model.optimizer.variables)
-        for variable, value in zip(variables, kept, strict=True):
-            np.testing.assert_array_equal(variable.numpy(), value)
-
-        whole = progress.path.read_bytes()
-        progress.path.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(ValueError, match="Delete it.*run.npz"):
-            other.restore(model)
 
 
 def test_scores_are_printed_by_method(capsys):
@@ -81,64 +73,82 @@ def test_scores_are_printed_by_method(capsys):
     )
     first, second = capsys.readouterr().out.splitlines()
     spread = f"{np.std([0.5, 0.7, 0.9], ddof=1):.4f}"
-    assert first.split()[:4] == ["da", "accuracy", "0.7000", "+-"]
-    assert first.split()[4:6] == [spread, "loss"]
-    assert second.split()[1:] == [
-        *("accuracy", "0.2500", "loss", "-0.2500"),
-        *("(1", "seeds)"),
+    expected = f"da accuracy 0.7000 +- {spread} loss -0.7000 +-"
+    assert " ".join(first.split()).startswith(expected)
+    expected = "mmel-h accuracy 0.2500 loss -0.2500 (1 seeds)"
+    assert " ".join(second.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            of_cifar("mmel-s"),
+            {"depth": 20, "epochs": 200, "batch_size": 128, "num_views": 10}
+            | {"lambda_p": 1.0, "lambda_t": 1.0, "learning_rate": 0.1}
+            | {"momentum": 0.9, "weight_decay": 5e-4, "drop_factor": 0.2},
+        ),
+        (
+            of_imagenet("mmel-h", "--depth", "34"),
+            {"dataset": "imagenet2012", "epochs": 100, "batch_size": 256}
+            | {"num_views": 10, "drops": [0.3, 0.6, 0.9], "lambda_p": 1.0},
+        ),
+        (
+            of_glue("mmel-s"),
+            {"epochs": 10, "batch_size": 32, "learning_rate": 3e-5}
+            | {"weight_decay": 0.0, "dropout": 0.1, "num_views": 5}
+            | {"student": "hf://google-bert/bert-base-uncased"}
+            | {"lambda_p": 1.0, "lambda_t": 1.0},
+        ),
+        (
+            of_glue("mmel-h")["data"],
+            {"mask_ratio": 0.4, "search": "greedy", "pairs": "separate"}
+            | {"num_augmented": 4},
+        ),
+    ],
+)
+def test_defaults_are_those_of_the_paper(settings, expected):
+    assert expected.items() <= settings.items()
+
+
+def test_epochs_of_the_baselines_and_of_the_tasks():
+    long = of_glue("da-long")
+    assert (long["epochs"], long["eval_every"]) == (50, 5)
+    for task in TASKS:
+        epochs = of_glue("baseline", task=task)["epochs"]
+        assert epochs == (3 if task in ("mnli", "qqp") else 10)
+
+
+@pytest.mark.parametrize(
+    ("method", "stretch"), [("mmel-h", 1), ("da-long", 10)]
+)
+def test_the_rate_of_cifar_drops_at_60_120_and_160(method, stretch):
+    schedule = images.schedule(of_cifar(method), steps_per_epoch=7)
+    rates = [
+        float(schedule(epoch * 7 * stretch + offset))
+        for epoch in (60, 120, 160)
+        for offset in (-1, 0)
     ]
-
-
-@pytest.mark.parametrize("of_script", [of_cifar, of_imagenet, of_glue])
-class TestLambdaP:
-    def test_infinity_is_a_word(self, of_script):
-        assert of_script("mmel-h", "--lambda_p", "inf")["lambda_p"] == "inf"
-        assert of_script("mmel-h", "--lambda_p", "0")["lambda_p"] == 0.0
-
-    @pytest.mark.parametrize("text", ["-1", "nan"])
-    def test_out_of_range(self, of_script, text, capsys):
-        with pytest.raises(SystemExit):
-            of_script("mmel-h", f"--lambda_p={text}")
-        assert "must be from 0 to inf" in capsys.readouterr().err
+    expected = [0.1, 0.02, 0.02, 0.004, 0.004, 0.0008]
+    np.testing.assert_allclose(rates, expected, rtol=1e-6)
 
 
 class TestNames:
-    """Of runs from before there were choices."""
-
     @pytest.mark.parametrize(
-        ("method", "digest"),
+        ("name", "expected"),
         [
-            ("da", "fbd67b13"),
-            ("da-long", "4978b2bf"),
-            ("uniform", "47d5d630"),
-            ("mmel-h", "ca3142cf"),
-            ("mmel-s", "26a97e49"),
-            ("maxup", "35b561e5"),
+            (cifar.run_name(of_cifar("da")), "fbd67b13"),
+            (cifar.run_name(of_cifar("da-long")), "4978b2bf"),
+            (cifar.run_name(of_cifar("mmel-s")), "26a97e49"),
+            (cifar.run_name(of_cifar("maxup")), "35b561e5"),
+            (imagenet.run_name(of_imagenet("da")), "c7b49332"),
+            (imagenet.run_name(of_imagenet("mmel-s")), "ea716a84"),
+            (glue_settings.run_name(of_glue("baseline")), "6fda80e5"),
+            (glue_settings.run_name(of_glue("mmel-s")), "7e996e01"),
         ],
     )
-    def test_cifar(self, method, digest):
-        name = f"cifar10-resnet20-{method}-seed0-{digest}"
-        assert cifar.run_name(of_cifar(method)) == name
-
-    @pytest.mark.parametrize(
-        ("method", "digest"),
-        [("da", "c7b49332"), ("mmel-h", "5c226a08"), ("mmel-s", "ea716a84")],
-    )
-    def test_imagenet(self, method, digest):
-        name = imagenet.run_name(of_imagenet(method))
-        assert name == f"resnet18-{method}-seed0-{digest}"
-
-    @pytest.mark.parametrize(
-        ("method", "name"),
-        [
-            ("baseline", "baseline-seed0-6fda80e5"),
-            ("da-long", "da-long-teacher-seed0-75aa9e46"),
-            ("mmel-s", "mmel-s-teacher-seed0-7e996e01"),
-        ],
-    )
-    def test_glue(self, method, name):
-        found = glue_settings.run_name(of_glue(method))
-        assert found == f"rte-bert-base-uncased-{name}"
+    def test_they_are_those_of_before(self, name, expected):
+        assert name.endswith(f"-seed0-{expected}")
 
     @pytest.mark.parametrize(
         ("script", "module"), [("cifar", cifar), ("glue", glue_settings)]
@@ -153,91 +163,93 @@ class TestNames:
             settings = json.loads(path.read_text())["settings"]
             assert module.run_name(settings) == path.stem
 
+    @pytest.mark.parametrize(
+        ("of", "method", "options", "number"),
+        [
+            (of_cifar, "mmel-s", ("--lambda_t=2", "--limit=100"), 3),
+            # What does not concern a run does not rename it.
+            (of_cifar, "da", ("--lambda_t=2", "--augment_original"), 1),
+            (of_cifar, "mmel-h", ("--soft_gradient",), 1),
+            (of_glue, "mmel-s", ("--lambda_t=2", "--mask_ratio=0.2"), 3),
+            (of_glue, "mmel-h", ("--lambda_t=2", "--mask_ratio=0.2"), 2),
+            (of_glue, "mmel-h", ("--num_augmented=4",), 1),
+            (of_glue, "mmel-h", ("--num_augmented=9",), 2),
+            (of_glue, "mmel-h", ("--teacher_seed=1",), 2),
+            (of_glue, "baseline", ("--lambda_t=2", "--mask_ratio=0.2"), 1),
+        ],
+    )
+    def test_other_settings_have_another_one(self, of, method, options, number):
+        found = [of(method), *(of(method, option) for option in options)]
+        assert len({runs.digest(settings) for settings in found}) == number
 
-class TestChosen:
+    def test_labels_of_the_originals_need_no_teacher(self):
+        one, other = (
+            of_glue("mmel-h", "--teacher_seed", seed, labels="original")
+            for seed in ("0", "1")
+        )
+        assert one == other
+
+
+@pytest.mark.parametrize("of", [of_cifar, of_imagenet, of_glue])
+def test_infinity_is_a_word(of):
+    assert of("mmel-h", "--lambda_p", "inf")["lambda_p"] == "inf"
+    assert of("mmel-h", "--lambda_p", "0")["lambda_p"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "message"),
+    [
+        (cifar, ["--lambda_p=-1"], "must be from 0 to inf"),
+        (glue_settings, ["all", "--lambda_p=nan"], "must be from 0 to inf"),
+        (cifar, ["--epochs", "0"], "--epochs must be at least 1"),
+        (cifar, ["--replicas", "3"], "must be a multiple of --replicas"),
+        (cifar, ["--method", "mixup"], "invalid choice"),
+        (cifar, POOLED[:3] + ["1"], "--fixed_views must be at least 2"),
+        (imagenet, POOLED[:3] + ["1"], "--fixed_views must be at least 2"),
+        (cifar, ["--method", "da", "--fixed_views", "0"], "at least 1"),
+        (imagenet, ["--depth", "20"], "invalid choice"),
+        (glue_settings, ["all", "--num_views", "1"], "--num_views must be at"),
+        (glue_settings, ["all", "--tasks", "wnli"], "invalid choice"),
+        (glue_settings, ["all", "--num_augmented", "3"], "at least --num"),
+        (glue_settings, ["all", "--num_augmented", "0"], "at least 1"),
+    ],
+)
+def test_wrong_arguments(script, words, message, capsys):
+    with pytest.raises(SystemExit):
+        script.parse_arguments(words)
+    assert message in capsys.readouterr().err
+
+
+class TestChoices:
     """What a run chooses where the paper is silent."""
 
     @pytest.mark.parametrize("of", [of_cifar, of_imagenet])
-    def test_images(self, of):
+    def test_they_are_settings(self, of):
         words = [*POOLED, "--augment_original", "--soft_gradient"]
         chosen = {"augment_original": True, "fixed_views": 4}
         assert of("uniform", *words).items() >= chosen.items()
-        soft = of("mmel-s", *words)
-        assert soft.items() >= (chosen | {"soft_gradient": True}).items()
-        # What does not concern a run is not among its settings.
-        assert "soft_gradient" not in of("mmel-h", "--soft_gradient")
-        assert of("da", "--augment_original") == of("da")
-
-    def test_glue(self):
+        soft = chosen | {"soft_gradient": True}
+        assert of("mmel-s", *words).items() >= soft.items()
         assert of_glue("mmel-s", "--soft_gradient")["soft_gradient"] is True
-        assert of_glue("mmel-h", "--soft_gradient") == of_glue("mmel-h")
-        more = of_glue("mmel-h", "--num_augmented", "9")
-        assert more["num_views"] == 5
-        assert more["data"]["num_augmented"] == 9
-        four = of_glue("mmel-h", "--num_augmented", "4")
-        assert four == of_glue("mmel-h")
 
-    @pytest.mark.parametrize(
-        ("script", "words", "message"),
-        [
-            (cifar, POOLED[:3] + ["1"], "--fixed_views must be at least 2"),
-            (imagenet, POOLED[:3] + ["1"], "--fixed_views must be at least 2"),
-            (cifar, ["--method", "da", "--fixed_views", "0"], "at least 1"),
-            (glue_settings, ["all", "--num_augmented", "3"], "at least --num"),
-            (glue_settings, ["all", "--num_augmented", "0"], "at least 1"),
-        ],
-    )
-    def test_too_few(self, script, words, message, capsys):
-        with pytest.raises(SystemExit):
-            script.parse_arguments(words)
-        assert message in capsys.readouterr().err
-
-
-class TestWhatTheyDo:
-    def groups(self, *words, method="uniform", epochs=1):
-        settings = of_cifar(method, "--batch_size", "8", *words)
-        data = cifar.training_data(settings, (IMAGES, LABELS))
-        found = []
-        for _ in range(epochs):
-            ((x, y),) = data
-            views = x["views"] if settings["num_views"] > 1 else x[:, None]
-            found.append(views.numpy()[np.argsort(y)])
-        return np.stack(found)
-
-    def test_view_0(self):
-        words = ["--num_views", "3"]
-        plain = self.groups(*words)[0]
-        np.testing.assert_array_equal(plain[:, 0], IMAGES)
-        augmented = self.groups(*words, "--augment_original")[0]
-        assert (augmented[:, 0] != IMAGES).any()
-        np.testing.assert_array_equal(augmented[:, 1:], plain[:, 1:])
-
-    @pytest.mark.parametrize("method", ["uniform", "da"])
-    def test_fixed_views(self, method):
-        def different(*words):
-            words = ("--num_views", "3", *words)
-            found = self.groups(*words, epochs=5, method=method)
-            if method == "uniform":
-                found = found[:, :, 1:]
-            return max(
-                len({view.tobytes() for view in found[:, i].reshape(-1, 3072)})
-                for i in range(len(IMAGES))
-            )
-
-        drawn = 5 * (2 if method == "uniform" else 1)
-        assert different() > drawn - 3
-        assert 2 <= different("--fixed_views", "3") <= 3
-
-    def test_imagenet_takes_the_same_choices(self):
-        settings = of_imagenet("uniform", *POOLED, "--batch_size", "8")
-        examples = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS))
-        data = imagenet.training_data(settings, examples)
-        assert data.element_spec[0]["views"].shape == (8, 3, 32, 32, 3)
+    def test_groups_are_made_by_them(self, monkeypatch):
+        seen = []
+        monkeypatch.setattr(
+            keras_mmel.data,
+            "group_views",
+            lambda *_, **options: seen.append(options),
+        )
+        for options in ((), [*POOLED, "--augment_original"]):
+            settings = of_cifar("uniform", *options)
+            images.training_data(settings, None, None, shuffle=False)
+        first, second = seen
+        assert (first["pool"], first["augment_original"]) == (None, False)
+        assert (second["pool"], second["augment_original"]) == (4, True)
+        assert first["shuffle"] is second["shuffle"] is False
 
     @pytest.mark.parametrize("flows", [False, True])
     def test_soft_gradient(self, flows):
         words = ["--soft_gradient"] if flows else []
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
-        settings = of_cifar("mmel-s", *words)
-        wrapped = images.METHODS["mmel-s"](model, settings)
+        wrapped = images.METHODS["mmel-s"](model, of_cifar("mmel-s", *words))
         assert wrapped.objective.stop_gradient is not flows

@@ -1,6 +1,6 @@
 """Runs `experiments.benchmarks.gpu_cifar` on made images; prints the record.
 
-python -m scripts.run_gpu_cifar FOLDER whole|interrupted
+python -m scripts.run_gpu_cifar FOLDER
 """
 
 import pathlib
@@ -9,7 +9,6 @@ import sys
 import numpy as np
 
 from experiments.benchmarks import gpu_cifar
-from experiments.benchmarks import jax_training
 
 
 def load(folder):
@@ -20,27 +19,11 @@ def load(folder):
     return (images[:30], labels[:30]), (images[30:], labels[30:])
 
 
-def main(folder, how):
+def main(folder):
     folder = pathlib.Path(folder)
     words = ["made", "--depth", "8", "--epochs", "3", "--batch_size", "10"]
     words += ["--num_views", "2", "--out", str(folder / "out")]
-    words += ["--work_dir", str(folder / "work"), "--limit", "30"]
-    gpu_cifar.SECONDS_BETWEEN_SAVES = 0
-    if how == "interrupted":
-        save, saves = jax_training.save, []
-
-        def save_and_fail(*arguments):
-            save(*arguments)
-            saves.append(arguments)
-            if len(saves) == 2:
-                raise KeyboardInterrupt
-
-        jax_training.save = save_and_fail
-        try:
-            gpu_cifar.main(words, load=load)
-        except KeyboardInterrupt:
-            jax_training.save = save
-    gpu_cifar.main(words, load=load)
+    gpu_cifar.main([*words, "--limit", "30"], load=load)
     (path,) = (folder / "out").glob("*.json")
     print(path.read_text().replace("\n", " "))
 
