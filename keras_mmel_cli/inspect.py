@@ -43,16 +43,15 @@ def check(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prints a report of the files that the options name."""
     with shared.quiet():
-        from keras_mmel.text.files import read_manifest
-        from keras_mmel.text.files import read_records
+        from keras_mmel.text.files import AugmentedFiles
         from keras_mmel.text.inspection import inspect_records
         from keras_mmel.text.inspection import to_html
         from keras_mmel.text.inspection import to_terminal
 
-    names = read_manifest(options.directory).label_names
+    files = AugmentedFiles(options.directory)
     report = inspect_records(
-        read_records(options.directory),
-        label_names=names,
+        files.read(0, len(files)),
+        label_names=files.label_names,
         num_examples=options.examples,
         example_ids=options.id,
         seed=options.seed,
@@ -63,13 +62,12 @@ def run(options: argparse.Namespace) -> None:
             f"{', '.join(report.missing_ids)}, of which {options.directory} "
             "has none"
         )
-    title = str(options.directory)
     if options.html:
-        page = to_html(report, title)
+        page = to_html(report, options.directory)
         pathlib.Path(options.html).write_text(page, encoding="utf-8")
     text = to_terminal(
         report,
-        title,
+        options.directory,
         color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
         width=shutil.get_terminal_size().columns,
     )

@@ -58,9 +58,7 @@ def run(options: argparse.Namespace) -> None:
 
         from keras_mmel.text import BertTextClassifier
         from keras_mmel.text import label_augmented
-        from keras_mmel.text.files import read_manifest
 
-    read_manifest(options.directory)  # fails sooner than the teacher loads
     teacher = keras.saving.load_model(options.teacher, compile=False)
     if not isinstance(teacher, BertTextClassifier):
         raise ValueError(
