@@ -13,6 +13,12 @@ from keras_mmel import extras
 from keras_mmel.text.bert import tokenizer_files
 from keras_mmel.text.bert.tokenizer_files import SPECIAL
 
+_UNUSED = re.compile(r"\[unused\d+\]")
+
+# What decides the ids, so what the fingerprint is made of. The decoder, the
+# padding and the truncation do not.
+_DECIDING = ("normalizer", "pre_tokenizer", "model", "added_tokens")
+
 
 @dataclasses.dataclass(frozen=True)
 class Encoded:
@@ -85,13 +91,6 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
     return min(a, max(half, room - b)), min(b, max(room - half, room - a))
 
 
-_UNUSED = re.compile(r"\[unused\d+\]")
-
-# What decides the ids, so what the fingerprint is made of. The decoder, the
-# padding and the truncation do not.
-_DECIDING = ("normalizer", "pre_tokenizer", "model", "added_tokens")
-
-
 class Tokenizer:
     """The WordPiece tokenizer of a BERT checkpoint.
 
@@ -118,11 +117,8 @@ class Tokenizer:
     from keras_mmel.text import Tokenizer
 
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"]
-    tokenizer = Tokenizer(
-        tokenizers.BertWordPieceTokenizer(
-            {piece: i for i, piece in enumerate(pieces)}
-        )._tokenizer
-    )
+    vocabulary = {piece: i for i, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(tokenizers.BertWordPieceTokenizer(vocabulary))
     tokenizer.encode(["Films"])[0].token_ids  # (2, 5, 6, 3)
     ```
 

@@ -90,29 +90,11 @@ def from_vocabulary(pieces: list[str], options: dict) -> str:
             f"a vocabulary must have the special tokens {list(SPECIAL)}. "
             f"Received: {len(pieces)} pieces without {missing}"
         )
-    made = tokenizers.Tokenizer(
-        tokenizers.models.WordPiece(
-            ids, unk_token="[UNK]", max_input_chars_per_word=100
-        )
-    )
-    made.normalizer = tokenizers.normalizers.BertNormalizer(
-        clean_text=True,
+    made = tokenizers.BertWordPieceTokenizer(
+        ids,
         handle_chinese_chars=options.get("tokenize_chinese_chars", True),
         strip_accents=options.get("strip_accents"),
         lowercase=options.get("do_lower_case", True),
-    )
-    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    made.decoder = tokenizers.decoders.WordPiece(prefix="##")
-    made.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS]:0 $A:0 [SEP]:0",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
-        special_tokens=[(p, ids[p]) for p in ("[CLS]", "[SEP]")],
-    )
-    made.add_special_tokens(
-        [
-            tokenizers.AddedToken(piece, normalized=False)
-            for piece in sorted(SPECIAL, key=lambda piece: ids[piece])
-        ]
     )
     return made.to_str()
 

@@ -25,7 +25,6 @@ _HARD = (
     "a\u302e\U0001d165\u09cb \u0e33\u0301 " + "x" * 101
 )
 
-_STRINGS = tf.TensorSpec([None], tf.string)
 _length = functools.partial(tf.strings.length, unit="UTF8_CHAR")
 
 
@@ -155,7 +154,9 @@ class GraphTokenizer(tf.Module):
         return tf.strings.split(tf.strings.unicode_encode(ragged, "UTF-8"))
 
     # Traced once, also where the two sides of pairs go through it.
-    @tf.function(input_signature=[_STRINGS], autograph=False)
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
     def pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Encodes texts without special tokens, nothing cut.
 
