@@ -173,9 +173,6 @@ class MMELModel(GroupTrainer):
 
     # Forward
 
-    def build(self, input_shape=None):
-        self.built = True
-
     def call(self, inputs, training=None):
         given = {"training": training} if self._call_has_training_arg else {}
         if not groups.is_group(inputs):

@@ -42,6 +42,7 @@ class GroupTrainer(keras.Model):
     """
 
     takes_plain = False
+    _is_fitting = False
 
     def __init__(self, model: keras.Model, **kwargs: Any):
         # Keras chooses loss scaling by the policy of the outermost model, and
@@ -50,10 +51,28 @@ class GroupTrainer(keras.Model):
         super().__init__(**kwargs)
         self.model = model
         self.view_statistics = ViewStatistics()
-        self.built = model.built
         # Keras trains a model whose `call` does not take `training` as in
         # inference, without dropout, and so does its wrapper.
         self._call_has_training_arg = model._call_has_training_arg
+
+    # Building: the wrapper is built when what it wraps is.
+
+    @property
+    def built(self) -> bool:
+        model = self.__dict__.get("model")
+        return model is not None and model.built
+
+    @built.setter
+    def built(self, value):
+        """Keras marks a layer after its `build` or its first call."""
+
+    def build(self, input_shape=None):
+        # What has no `build` of its own is built when it is called, and so is
+        # what is called on groups.
+        has_own = type(self.model).build is not keras.layers.Layer.build
+        is_plain = input_shape is not None and not groups.is_group(input_shape)
+        if has_own and is_plain and not self.model.built:
+            self.model.build(input_shape)
 
     # Training and evaluation
 
@@ -64,7 +83,19 @@ class GroupTrainer(keras.Model):
         if hasattr(given.get("x"), "element_spec") and "shuffle" not in given:
             # A dataset is shuffled, or not, by who made it; Keras would warn.
             kwargs["shuffle"] = False
-        history = super().fit(*args, **kwargs)
+        callbacks = given.get("callbacks") or ()
+        for callback in keras.tree.flatten(
+            getattr(callbacks, "callbacks", callbacks)
+        ):
+            watched = getattr(callback, "monitor", None) == "original_loss"
+            if watched and getattr(callback, "mode", None) == "auto":
+                # Keras knows the direction of compiled metrics alone.
+                callback.mode = "min"
+        self._is_fitting = True
+        try:
+            history = super().fit(*args, **kwargs)
+        finally:
+            self._is_fitting = False
         if history is not None and history.epoch and not history.history:
             raise ValueError(
                 "There was no batch to train on: `x` is empty. "
@@ -72,7 +103,17 @@ class GroupTrainer(keras.Model):
             )
         return history
 
-    evaluate = _on_plain_examples(keras.Model.evaluate)
+    @_on_plain_examples
+    @functools.wraps(keras.Model.evaluate)
+    def evaluate(self, *args, **kwargs):
+        found = super().evaluate(*args, **kwargs)
+        if self._is_fitting:
+            # A callback's: it has used the metrics of the epoch. The log goes
+            # on with what follows, for all of its entries.
+            self.reset_metrics()
+            self.view_statistics.reset_state()
+        return found
+
     predict = _on_plain_examples(keras.Model.predict)
     test_on_batch = _on_plain_examples(keras.Model.test_on_batch)
     predict_on_batch = _on_plain_examples(keras.Model.predict_on_batch)

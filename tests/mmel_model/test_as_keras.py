@@ -1,0 +1,181 @@
+"""What Keras expects of a model beyond training it."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_array_equal
+
+import keras_mmel
+from tests import cases
+from tests.cases import Case
+
+
+def stepped(model, objective="hard"):
+    mmel = keras_mmel.MMELModel(model, objective)
+    mmel.compile("sgd", **cases.settings(Case()))
+    return mmel
+
+
+# Building
+
+
+@pytest.mark.parametrize(
+    "name", ["unbuilt", "functional", "subclassed", "without_training"]
+)
+def test_weights_are_loaded_or_an_error_says_why(name, tmp_path):
+    case = Case(model=name, epochs=1)
+    trained, path = cases.compiled(case), tmp_path / "file.weights.h5"
+    cases.fit(trained, case)
+    trained.save_weights(path)
+    fresh = cases.MODELS[name][0](cases.CLASSES)
+    mmel = keras_mmel.MMELModel(fresh)
+    shapes = keras.tree.map_structure(
+        lambda leaf: (None, *leaf.shape[1:]), cases.inputs(case, (1,))
+    )
+    mmel.build(shapes)
+    assert mmel.built == (name != "subclassed")
+    if name == "subclassed":
+        # It has no `build`: only a call can make its weights.
+        with pytest.raises(ValueError, match="not yet been built"):
+            mmel.load_weights(path)
+        mmel(cases.inputs(case, (1,)))
+    mmel.load_weights(path)
+    for found, expected in zip(
+        mmel.get_weights(), trained.get_weights(), strict=True
+    ):
+        assert_array_equal(found, expected)
+
+
+def test_being_built_is_asked_of_the_wrapped_model():
+    for build in (
+        lambda mmel: mmel.model.build((None, cases.FEATURES)),
+        lambda mmel: mmel.model(np.zeros((1, cases.FEATURES))),
+        lambda mmel: mmel(np.zeros((1, cases.FEATURES))),
+        lambda mmel: mmel({"views": np.zeros((1, 2, cases.FEATURES))}),
+    ):
+        mmel = keras_mmel.MMELModel(cases.MODELS["unbuilt"][0]())
+        assert not mmel.built
+        build(mmel)
+        assert mmel.built and len(mmel.weights) == 4
+    clone = keras.models.clone_model(mmel.model)
+    assert keras_mmel.MMELModel(clone).built
+
+
+def test_a_backup_is_restored_after_build(tmp_path):
+    def run():
+        mmel = stepped(cases.MODELS["unbuilt"][0]())
+        mmel.build((None, cases.FEATURES))
+        backup = keras.callbacks.BackupAndRestore(
+            tmp_path, delete_checkpoint=False
+        )
+        log = cases.fit(mmel, Case(epochs=1), callbacks=[backup])
+        return mmel, log
+
+    (first, _), (second, log) = run(), run()
+    assert log == {}
+    for found, expected in zip(
+        second.get_weights(), first.get_weights(), strict=True
+    ):
+        assert_array_equal(found, expected)
+
+
+# Weights: `lambda_p` is none
+
+
+def test_lambda_p_is_not_among_the_weights():
+    hard, uniform = (
+        stepped(cases.build(Case()), name) for name in ("hard", "uniform")
+    )
+    hard.lambda_p = 3.0
+    uniform.set_weights(hard.get_weights())
+    other = stepped(cases.build(Case()), keras_mmel.objectives.Soft(0.5))
+    other.set_weights(uniform.get_weights())
+    assert other.lambda_p == 0.5
+    assert hard.count_params() == hard.model.count_params()
+
+
+def test_restored_weights_leave_the_schedule_alone():
+    lambdas = [4.0, 2.0, 1.0, 0.5]
+    case = Case(lambdas=tuple(lambdas), epochs=4)
+    mmel = cases.compiled(case)
+    best = keras.callbacks.EarlyStopping(
+        "loss", mode="max", patience=9, restore_best_weights=True
+    )
+    schedule = keras_mmel.callbacks.LambdaSchedule(lambdas.__getitem__)
+    cases.fit(mmel, case, callbacks=[schedule, best])
+    assert mmel.lambda_p == 0.5
+
+
+# The log
+
+
+def test_evaluating_during_an_epoch_keeps_its_log_together():
+    case = Case("uniform", examples=12, epochs=1)
+    x, y = cases.plain_examples(case)
+    mmel = cases.compiled(case)
+    views = np.repeat(x[:, None], 2, 1)
+
+    class Evaluates(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 1:
+                self.model.evaluate(x, y, verbose=0)
+
+    log = cases.fit(
+        mmel, case, x={"views": views}, y=y, callbacks=[Evaluates()]
+    )
+    # All views are alike, so that the two are the same number.
+    np.testing.assert_allclose(log["loss"], log["original_loss"], rtol=1e-5)
+
+
+def test_the_direction_of_the_original_loss_is_known(tmp_path):
+    case = Case(epochs=3)
+    saved = keras.callbacks.ModelCheckpoint(
+        tmp_path / "best.weights.h5",
+        monitor="original_loss",
+        save_best_only=True,
+        save_weights_only=True,
+    )
+    stopped = keras.callbacks.EarlyStopping("original_loss", min_delta=1e9)
+    log = cases.fit(cases.compiled(case), case, callbacks=[saved, stopped])
+    assert saved.best == min(log["original_loss"])
+    assert len(log["loss"]) == 2
+
+
+# Data and structures
+
+
+def test_a_distributed_dataset_trains_as_the_dataset():
+    case = Case(examples=8, epochs=1)
+    x, y, _ = cases.data_for(case)
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
+    expected, mmel = cases.train(case), cases.compiled(case)
+    strategy = tf.distribute.get_strategy()
+    distributed = strategy.experimental_distribute_dataset(dataset)
+    log = mmel.fit(distributed, verbose=0).history
+    cases.assert_close(cases.result(mmel, case, log), expected)
+
+
+def test_outputs_with_the_names_of_the_contract_are_refused():
+    inputs = keras.Input((cases.FEATURES,))
+    names = ("label", "teacher")
+    outputs = {n: keras.layers.Dense(1, name=n)(inputs) for n in names}
+    for structure in (outputs, list(outputs.values())):
+        mmel = keras_mmel.MMELModel(keras.Model(inputs, structure))
+        mmel.compile("sgd", "mse")
+        y = {name: np.zeros((7, 1)) for name in names}
+        with pytest.raises(ValueError, match='"label" and "teacher".*Received'):
+            mmel.fit(cases.data_for(Case())[0], y, verbose=0)
+
+
+# Keras says so of every layer that it leaves as it is.
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_a_quantized_model_is_evaluated_as_it_is():
+    case = Case(epochs=1)
+    mmel = cases.compiled(case)
+    x, y = cases.plain_examples(case)
+    before = mmel.evaluate(x, y, verbose=0)
+    mmel.quantize("int8")
+    assert not np.array_equal(mmel.evaluate(x, y, verbose=0), before)
+    predicted = mmel.predict(x, verbose=0)
+    np.testing.assert_allclose(predicted, mmel.model(x), 1e-5, 1e-5)
