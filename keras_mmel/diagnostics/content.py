@@ -49,7 +49,7 @@ def images_of(probe: Probe) -> np.ndarray | None:
         Uint8 `(groups, num_views, height, width, channels)`; None where there
         are no images, or of sizes that have no common grid.
     """
-    found = [pictures.find_images(x["views"]) for x, _ in probe.batches]
+    found: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
     shapes = {None if images is None else images.shape[1:] for images in found}
     if len(shapes) != 1 or None in shapes:
         return None

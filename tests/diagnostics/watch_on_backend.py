@@ -2,8 +2,8 @@
 
 import pathlib
 import sys
-import warnings
 
+from tests.scripts import strict
 from tests.scripts.hide import hide
 
 if __name__ == "__main__":
@@ -16,7 +16,7 @@ from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
 from tests.diagnostics import watched
 
-warnings.simplefilter("error")
+strict.use()
 
 
 def train(callbacks):
