@@ -14,13 +14,13 @@ from tests.text import tiny
 
 TOY = ["--batch_size", "8", "--num_views", "3", "--epochs", "2"]
 TOY += ["--learning_rate", "1e-2", "--max_length", "20"]
-ALL = ("all", "--method", "mmel-h", "--seeds", "0", "1")
+ALL = ("all", "--method", "mmel-h")
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bert") / "tiny_bert"
-    return str(tiny.make_checkpoint(folder, pooler=True))
+    return str(tiny.make_checkpoint(folder, num_hidden_layers=1))
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +51,7 @@ def whole(tmp_path_factory, bert):
 class TestEveryStep:
     def test_a_record_for_each_run(self, whole):
         folder, found = whole
-        assert set(found) == {
-            ("teacher", None, 0),
-            ("mmel-h", "teacher", 0),
-            ("mmel-h", "teacher", 1),
-        }
+        assert set(found) == {("teacher", None, 0), ("mmel-h", "teacher", 0)}
         for record in found.values():
             curves = record["curves"]
             assert len(curves["loss"]) == len(curves["val_accuracy"]) == 2
@@ -85,23 +81,18 @@ class TestEveryStep:
         monkeypatch.setattr(glue, "train", None)
         before = {p: p.stat().st_mtime_ns for p in folder.rglob("*.tf*")}
         assert run(folder, bert, *ALL) == found
-        assert capsys.readouterr().out.count("finished before") == 3
+        assert capsys.readouterr().out.count("finished before") == 2
         after = {p: p.stat().st_mtime_ns for p in folder.rglob("*.tf*")}
         assert before == after
 
     def test_table(self, whole, capsys):
         folder, found = whole
+        scores = found["mmel-h", "teacher", 0]["scores"]
         for rule in ("last", "best"):
             glue.main(["table", "--out", str(folder / "out"), "--report", rule])
             lines = capsys.readouterr().out.splitlines()
-            assert len(lines) == 2
             (line,) = [line for line in lines if "mmel-h" in line]
-            scores = [
-                found["mmel-h", "teacher", seed]["scores"][rule]["accuracy"]
-                for seed in (0, 1)
-            ]
-            mean, spread = np.mean(scores), np.std(scores, ddof=1)
-            assert f"accuracy {mean:.4f} +- {spread:.4f}  (2 seeds)" in line
+            assert f"  accuracy {scores[rule]['accuracy']:.4f}  " in line
 
     @pytest.mark.slow
     def test_a_run_that_was_stopped_goes_on(
@@ -109,7 +100,7 @@ class TestEveryStep:
     ):
         folder, found = whole
         (tmp_path / "work").symlink_to(folder / "work")
-        words = ("train", "--method", "mmel-h", "--seeds", "1")
+        words = ("train", "--method", "mmel-h", "--seeds", "0")
         begin = Progress.on_epoch_begin
 
         def stop(self, epoch, logs=None):
@@ -122,10 +113,9 @@ class TestEveryStep:
             with pytest.raises(KeyboardInterrupt):
                 run(tmp_path, bert, *words)
         capsys.readouterr()
-        parts = run(tmp_path, bert, *words)["mmel-h", "teacher", 1]
+        parts = run(tmp_path, bert, *words)["mmel-h", "teacher", 0]
         assert "continues after epoch 1" in capsys.readouterr().out
-        # Nor does a seed depend on those before it.
-        together = found["mmel-h", "teacher", 1]
+        together = found["mmel-h", "teacher", 0]
         assert parts["settings"] == together["settings"]
         for name, curve in together["curves"].items():
             np.testing.assert_allclose(

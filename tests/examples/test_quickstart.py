@@ -7,11 +7,13 @@ import pytest
 from sklearn.datasets import load_digits
 
 from examples import quickstart
+from tests.examples.toy_images import digits_network
 
 
 def test_every_method_runs_and_is_recorded(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(quickstart, "TRAINING_DIGITS", 40)
     monkeypatch.setattr(quickstart, "PASSES", 1)
+    monkeypatch.setattr(quickstart, "make_network", digits_network)
     monkeypatch.chdir(tmp_path)
     words = ["--seeds", "1", "--epochs", "1", "--out", "deep/record.json"]
     quickstart.main(words)

@@ -19,12 +19,11 @@ TOY += ["--batch_size", "8", "--max_length", "24"]
 def test_pairs_of_a_csv(tmp_path, monkeypatch, capsys):
     preset = make_checkpoint(tmp_path / "bert")
     with (tmp_path / "mine.csv").open("w", encoding="utf-8", newline="") as f:
-        writer = csv.writer(f)
-        writer.writerow(["question", "answer", "verdict"])
-        for number in range(24):
-            question = f'a "good" film, {number}\nwas it?'
-            answer = ["yes", "no", "caf\u00e9"][number % 3] + " it was"
-            writer.writerow([question, answer, "bga"[number % 3]])
+        rows = [
+            (f'a "good" film, {n}\nwas it?', "no, caf\u00e9", "bga"[n % 3])
+            for n in range(24)
+        ]
+        csv.writer(f).writerows([("question", "answer", "verdict"), *rows])
     monkeypatch.chdir(tmp_path)
     text_quickstart.main(
         ["--masked_lm", str(preset), "--csv", "mine.csv"]

@@ -35,6 +35,13 @@ def network(depth, num_classes, input_shape=(32, 32, 3), weight_decay=0.0):
     )
 
 
+def digits_network():
+    """The same for the digits of scikit-learn."""
+    layers = [keras.layers.Flatten(), keras.layers.Dense(10)]
+    scaled = keras.layers.Rescaling(1 / 16)
+    return keras.Sequential([keras.Input((8, 8, 1)), scaled, *layers])
+
+
 def run(folder, *words, load=load):
     """`examples.cifar` at toy size; its records by method and seed."""
     toy = ["--depth", "8", "--batch_size", "10", "--num_views", "2"]

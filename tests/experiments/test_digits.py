@@ -5,6 +5,7 @@ from examples import records
 from experiments import RESULTS
 from experiments import digits
 from experiments import digits_views
+from tests.examples.toy_images import digits_network
 
 
 def settings(method, shift=2):
@@ -109,9 +110,10 @@ def test_committed_records_have_the_names_of_their_settings():
 
 
 def test_a_record_for_each_which_is_not_made_again(tmp_path, monkeypatch):
-    words = ["--shifts", "3", "--seeds", "2", "--epochs", "1"]
+    words = ["--shifts", "3", "--seeds", "1", "--epochs", "1"]
     words += ["--methods", "uniform", "hard-whole", "--out", str(tmp_path)]
     monkeypatch.setattr(digits, "PASSES", 1)
+    monkeypatch.setattr(digits, "make_network", digits_network)
     threading = digits.tf.config.threading
     for name in ("intra", "inter"):
         function = f"set_{name}_op_parallelism_threads"
@@ -122,7 +124,7 @@ def test_a_record_for_each_which_is_not_made_again(tmp_path, monkeypatch):
     found = {r["method"]: r for r in records.read_records(tmp_path)}
     assert list(found) == ["hard-whole", "uniform"]
     for record in found.values():
-        assert [run["seed"] for run in record["runs"]] == [0, 1]
+        assert [run["seed"] for run in record["runs"]] == [0]
         command = record["command"]
         assert command.startswith("python -m experiments.digits --shifts 3")
     for run in found["uniform"]["runs"]:

@@ -41,35 +41,25 @@ class TestTilted:
         np.testing.assert_allclose(values, np.full(5, expected), rtol=1e-5)
         np.testing.assert_array_equal(weights[~mask], 0)
 
-    def test_negative_lambda(self):
         with pytest.raises(ValueError, match="lambda_p"):
             rivals.Tilted(-1.0)
 
 
-class TestJensenShannon:
-    def test_two_views_against_scipy(self):
-        logits = np.random.default_rng(0).normal(size=(4, 2, 3)) * 2
-        p = scipy.special.softmax(logits, axis=-1)
-        distance = scipy.spatial.distance.jensenshannon(
-            p[:, 0], p[:, 1], axis=1
-        )
-        np.testing.assert_allclose(
-            rivals.jensen_shannon(logits), distance**2, rtol=1e-4
-        )
+def test_divergence_of_two_views_against_scipy():
+    logits = np.random.default_rng(0).normal(size=(4, 2, 3)) * 2
+    p = scipy.special.softmax(logits, axis=-1)
+    distance = scipy.spatial.distance.jensenshannon(p[:, 0], p[:, 1], axis=1)
+    found = rivals.jensen_shannon(logits)
+    np.testing.assert_allclose(found, distance**2, rtol=1e-4)
 
 
 class TestConsistency:
     def test_loss_and_training(self):
         rng = np.random.default_rng(0)
         x, y = rng.normal(size=(8, 3, 4)).astype("float32"), np.arange(8) % 3
-        model = keras.Sequential(
-            [
-                keras.Input((4,)),
-                keras.layers.Dense(
-                    3, kernel_regularizer=keras.regularizers.L2(0.1)
-                ),
-            ]
-        )
+        decay = keras.regularizers.L2(0.1)
+        dense = keras.layers.Dense(3, kernel_regularizer=decay)
+        model = keras.Sequential([keras.Input((4,)), dense])
         kernel = model.weights[0].numpy()
         wrapped = rivals.Consistency(model, coefficient=2.0)
         wrapped.compile(
