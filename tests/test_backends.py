@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests import cases
+from tests import oracle
 from tests.scripts import on_backend
 from tests.scripts.child import Child
 from tests.scripts.child import selected
@@ -73,6 +74,21 @@ def test_dropout_drops_and_resumes_bit_equal(results):
     assert bias > 1e-3
     assert max(hidden_kernel, hidden_bias, kernel) == 0
     assert results["dropout:resumes"]
+
+
+@each_backend
+def test_watching_the_weights_touches_nothing(results):
+    assert results["watched:differs"].tolist() == []
+    assert results["watched:steps"].tolist() == [2, 4]
+    assert results["watched:events"] == 1
+    weights, losses = results["watched:weights"], results["watched:losses"]
+    for number in range(2):
+        expected = oracle.view_weights(
+            losses[number], 1.0, results["watched:mask"]
+        )
+        np.testing.assert_allclose(weights[number], expected, **oracle.WEIGHT)
+    # It trains between the looks.
+    assert np.nanmax(np.abs(losses[0] - losses[1])) > 1e-3
 
 
 @each_backend

@@ -14,7 +14,7 @@ from keras_mmel.diagnostics import plot_groups
 from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import plots
 from keras_mmel.pages import pictures
-from tests.diagnostics import watched
+from tests.diagnostics.runs import run_of
 
 RANDOM = np.random.default_rng(0)
 MASK = np.ones((8, 4), bool)
@@ -29,7 +29,7 @@ def _closed():
 
 def a_run(records=2, **settings):
     losses = RANDOM.gamma(2.0, size=MASK.shape)
-    return watched.run_of(losses, (0, 3), records, **settings)
+    return run_of(losses, (0, 3), records, **settings)
 
 
 def lines(axes):
@@ -67,7 +67,7 @@ def test_a_run():
 
 
 def test_nan_is_not_drawn_and_no_log_is_needed():
-    run = watched.run_of([[0, 1], [np.inf, 1]])
+    run = run_of([[0, 1], [np.inf, 1]])
     _, by_group = plots.make_figure(plots.draw_weights, run).axes
     assert sum(patch.get_height() for patch in by_group.patches) == 1
     run.logs = []

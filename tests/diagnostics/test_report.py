@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import write_report
-from tests.diagnostics import watched
+from tests.diagnostics.runs import run_of
 from tests.pages.test_page import Reader
 
 
@@ -24,7 +24,7 @@ def read(path):
 def a_run(**settings):
     names = {"classes": [0, 1, 0], "class_names": ["<cat>", "dog"]}
     losses = [[1, 2, 3], [1, 1, 1], [5, 0.25, 0]]
-    return watched.run_of(losses, (2, 2), records=2, **names, **settings)
+    return run_of(losses, (2, 2), records=2, **names, **settings)
 
 
 def test_a_page_of_images(tmp_path):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from keras_mmel import objectives
 from keras_mmel.diagnostics.report import remarks
 from keras_mmel.diagnostics.weight_statistics import Record
-from tests.diagnostics import watched
+from tests.diagnostics.runs import run_of
 
 
 def test_summary_equals_a_plain_loop():
@@ -48,7 +48,7 @@ def test_summary_equals_a_plain_loop():
 
 
 def test_the_original_of_the_soft_objective_has_no_part():
-    run = watched.run_of([[9, np.log(3), 0]], original_counts=False)
+    run = run_of([[9, np.log(3), 0]], original_counts=False)
     found = run.summaries[0]
     assert np.isnan(found["relative_weight"][0])
     assert_allclose(found["relative_weight"][1:], [1.5, 0.5], rtol=1e-6)
@@ -86,7 +86,7 @@ def test_a_loss_of_padding_does_not_count():
     ],
 )
 def test_remarks_say_what_they_saw(losses, said):
-    found = remarks(watched.run_of(losses))
+    found = remarks(run_of(losses))
     assert len(found) == len(said)
     for text, part in zip(found, said, strict=True):
         assert part in text

@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 from tensorflow.core.util import event_pb2
 
-from keras_mmel.diagnostics import ViewWeights
 from keras_mmel.diagnostics import tensorboard
-from tests.diagnostics import watched
+from tests.diagnostics.runs import run_of
 
 
 def events(folder):
@@ -29,29 +28,6 @@ def events(folder):
     return found
 
 
-def test_a_fit_writes_its_numbers(tmp_path):
-    x, y = watched.data(watched.images)
-    callback = ViewWeights(
-        (x, y),
-        every_n_steps=1,
-        log_dir=tmp_path,
-        view_names=["original", "crop", "flip / turn", "noise"],
-    )
-    mmel = watched.compiled(watched.images, run_eagerly=True)
-    mmel.fit(x, y, epochs=2, verbose=0, callbacks=[callback])
-    found = events(tmp_path / "view_weights")
-    run = callback.run
-    names = ["effective_views", "heaviest_share", "loss", "spread"]
-    for tag in [*names, "not_finite"]:
-        for record, step in enumerate([1, 2]):
-            plugin, value = found[tag][step]
-            assert (plugin, value.dtype, value.shape) == ("scalars", "f4", ())
-            assert_allclose(value, run.summaries[record][tag], rtol=1e-6)
-    _, value = found["relative_weight/flip___turn"][2]
-    assert_allclose(value, run.summaries[1]["relative_weight"][2], rtol=1e-6)
-    assert found["lambda_p"][1][1] == 1.0
-
-
 def written(run, folder):
     """The events of a run."""
     writer = tensorboard.open_writer(folder)
@@ -60,8 +36,23 @@ def written(run, folder):
     return events(folder)
 
 
+def test_scalars_are_those_of_the_summary(tmp_path):
+    names = ["original", "crop", "flip / turn"]
+    run = run_of([[1, 2, 3], [5, 0, 1]], view_names=names)
+    found = written(run, tmp_path)
+    scalars = ["effective_views", "heaviest_share", "loss", "spread"]
+    for tag in [*scalars, "not_finite"]:
+        plugin, value = found[tag][10]
+        assert (plugin, value.dtype, value.shape) == ("scalars", "f4", ())
+        assert_allclose(value, run.summaries[0][tag], rtol=1e-6)
+    for kind in ("relative_weight", "view_loss"):
+        _, value = found[f"{kind}/flip___turn"][10]
+        assert_allclose(value, run.summaries[0][kind][2], rtol=1e-6)
+    assert found["lambda_p"][10][1] == 1.0
+
+
 def test_histograms_count_every_view_once(tmp_path):
-    run = watched.run_of(np.arange(18).reshape(6, 3), padding=(5, 2))
+    run = run_of(np.arange(18).reshape(6, 3), padding=(5, 2))
     found = written(run, tmp_path)
     for tag in ("relative_weights", "view_losses"):
         plugin, buckets = found[tag][10]
@@ -74,7 +65,7 @@ def test_histograms_count_every_view_once(tmp_path):
 
 
 def test_what_is_not_finite_is_left_out(tmp_path):
-    found = written(watched.run_of([[np.nan, 1.0]]), tmp_path)
+    found = written(run_of([[np.nan, 1.0]]), tmp_path)
     assert found["not_finite"][10][1] == 1
     assert "effective_views" not in found
     assert "relative_weights" not in found

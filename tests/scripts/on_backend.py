@@ -18,6 +18,8 @@ import keras
 import numpy as np
 
 from keras_mmel import objectives
+from keras_mmel.diagnostics import Run
+from keras_mmel.diagnostics import ViewWeights
 from tests import cases
 from tests.cases import Case
 from tests.scripts import strict
@@ -111,6 +113,30 @@ def dropout():
     return {"dropout:moved": moved, "dropout:resumes": resumes(mmel, case)}
 
 
+def watched():
+    """The records of a callback, and whether it touched what it watched."""
+    case = Case(model="batch_norm", mask=True)
+    mmel = cases.compiled(case)
+    expected = cases.state(mmel, case, cases.fit(mmel, case))
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "run.npz"
+        x, y, _ = cases.data_for(case)
+        paths = {"save_to": path, "log_dir": folder}
+        callback = ViewWeights((x, y), every_n_steps=2, **paths)
+        mmel = cases.compiled(case)
+        history = cases.fit(mmel, case, callbacks=[callback])
+        found = cases.state(mmel, case, history)
+        run, events = Run.load(path), path.parent.glob("*/events.out.*")
+        return {
+            "watched:differs": list(cases.differences(found, expected)),
+            "watched:events": len(list(events)),
+            "watched:steps": run.steps,
+            "watched:weights": run.weights,
+            "watched:losses": run.losses,
+            "watched:mask": run.mask,
+        }
+
+
 def main(path, names):
     strict.use()
     backend = keras.backend.backend()
@@ -123,7 +149,7 @@ def main(path, names):
         except Exception:
             run = {"error": traceback.format_exc()}
         found |= {f"{name}:{key}": value for key, value in run.items()}
-    found |= dropout()
+    found |= dropout() | watched()
     found["tensorflow"] = "tensorflow" in sys.modules
     np.savez(path, **found)
 
