@@ -34,7 +34,6 @@ def make_checkpoint(
     *,
     head=True,
     pooler=False,
-    classifier=None,
     norms="gamma",
     prefix="bert.",
     shards=1,
@@ -52,11 +51,10 @@ def make_checkpoint(
         directory: where to; made if it is not there.
         head: with the masked-LM head `cls.predictions.*`.
         pooler: with `pooler.dense.*`.
-        classifier: number of classes of a stored `classifier.*`.
         norms: `"gamma"` (gamma and beta) or `"weight"` (weight and bias).
         prefix: of the encoder's names, `"bert."` or `""`.
         shards: number of files; more than one come with an index.
-        tokenizer: `"tokenizer.json"`, `"vocab.txt"`, `"both"` or `None`.
+        tokenizer: `"tokenizer.json"`, `"vocab.txt"` or `None`.
         lowercase: an uncased tokenizer.
         vocabulary: pieces, `VOCABULARY` by default.
         decoder: `"tied"`: a copy is stored, `"untied"`: a matrix of its own.
@@ -89,9 +87,7 @@ def make_checkpoint(
         **config,
     }
     (directory / "config.json").write_text(json.dumps(config))
-    weights = make_weights(
-        config, head, pooler, classifier, norms, prefix, decoder, seed
-    )
+    weights = make_weights(config, head, pooler, norms, prefix, decoder, seed)
     weights = {k: v.astype(dtype) for k, v in weights.items()}
     _save_weights(directory, weights, shards)
     if tokenizer is not None:
@@ -99,9 +95,7 @@ def make_checkpoint(
     return directory
 
 
-def make_weights(
-    config, head, pooler, classifier, norms, prefix, decoder, seed
-):
+def make_weights(config, head, pooler, norms, prefix, decoder, seed):
     """Random tensors under the names of Hugging Face, float32.
 
     Wider than an initializer's, so that the best words are told apart by
@@ -109,14 +103,7 @@ def make_weights(
     """
     rng = np.random.default_rng(seed)
     hidden, inner = config["hidden_size"], config["intermediate_size"]
-    scale, shift = (
-        ("gamma", "beta")
-        if norms == "gamma"
-        else (
-            "weight",
-            "bias",
-        )
-    )
+    scale, shift = {"gamma": ("gamma", "beta")}.get(norms, ("weight", "bias"))
     weights = {}
 
     def add(name, *shape, centre=0.0):
@@ -161,8 +148,6 @@ def make_weights(
             add(name, config["vocab_size"], hidden)
         elif decoder == "tied":
             weights[name] = weights[f"{embeddings}.word_embeddings.weight"]
-    if classifier is not None:
-        add_dense("classifier", classifier, hidden)
     return weights
 
 
@@ -185,11 +170,10 @@ def _save_tokenizer(directory, pieces, kind, lowercase):
     from keras_mmel.text.bert import tokenizer_files
 
     options = {"do_lower_case": lowercase}
-    if kind in ("vocab.txt", "both"):
+    if kind == "vocab.txt":
         text = "".join(f"{piece}\n" for piece in pieces)
         (directory / "vocab.txt").write_text(text, encoding="utf-8")
         (directory / "tokenizer_config.json").write_text(json.dumps(options))
-    if kind in ("tokenizer.json", "both"):
-        (directory / "tokenizer.json").write_text(
-            tokenizer_files.from_vocabulary(pieces, options)
-        )
+    else:
+        text = tokenizer_files.from_vocabulary(pieces, options)
+        (directory / "tokenizer.json").write_text(text)
