@@ -5,7 +5,6 @@ from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.grids import grid_views
 from keras_mmel.data.grouping import group_views
 from keras_mmel.data.lifting import per_view
-from keras_mmel.data.scaling import standardize
 
 __all__ = [
     "EpochCounter",
@@ -13,5 +12,4 @@ __all__ = [
     "grid_views",
     "group_views",
     "per_view",
-    "standardize",
 ]

@@ -28,8 +28,11 @@ def cifar_resnet(
         num_classes: Number of logits.
         input_shape: `(height, width, channels)`; height and width may be
             `None`.
-        weight_decay: Coefficient of weight decay on every trainable weight,
-            see `keras_mmel.models.with_weight_decay`.
+        weight_decay: Coefficient of weight decay, as of `torch.optim.SGD`: an
+            L2 regularizer of half as much on every trainable weight, those of
+            biases and batch normalization included. It is part of the logged
+            `loss`. `weight_decay` of `keras.optimizers.SGD` passes the
+            momentum by, and is weaker by a factor of ten at 0.9.
         name: Name of the model, `"cifar_resnet{depth}"` by default.
 
     Returns:
@@ -67,14 +70,16 @@ def cifar_resnet(
         )
     layers.check_num_classes(num_classes)
     inputs = keras.Input(input_shape, name="images")
-    x = layers.conv_norm(inputs, 16, 3, name="stem")
+    penalty = layers.decay_penalty(weight_decay)
+    x = layers.conv_norm(inputs, 16, 3, penalty=penalty, name="stem")
     x = layers.relu(x, name="stem")
-    x = layers.stages(x, [(depth - 2) // 6] * 3, 16, _padded_identity)
+    blocks = [(depth - 2) // 6] * 3
+    x = layers.stages(x, blocks, 16, _padded_identity, penalty)
     name = name or f"cifar_resnet{depth}"
-    return layers.with_head(inputs, x, num_classes, weight_decay, name)
+    return layers.with_head(inputs, x, num_classes, penalty, name)
 
 
-def _padded_identity(x, filters, name):
+def _padded_identity(x, filters, penalty, name):
     """Every other pixel of `x`, with zeros in the new channels."""
     missing = filters - x.shape[-1]
     before = missing // 2

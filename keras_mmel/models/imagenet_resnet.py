@@ -3,7 +3,6 @@
 import keras
 
 from keras_mmel.models import layers
-from keras_mmel.models.weight_decay import rebuild
 
 
 def resnet18(
@@ -24,8 +23,11 @@ def resnet18(
         num_classes: Number of logits.
         input_shape: `(height, width, channels)`; height and width may be
             `None`.
-        weight_decay: Coefficient of weight decay on every trainable weight,
-            see `keras_mmel.models.with_weight_decay`.
+        weight_decay: Coefficient of weight decay, as of `torch.optim.SGD`: an
+            L2 regularizer of half as much on every trainable weight, those of
+            biases and batch normalization included. It is part of the logged
+            `loss`. `weight_decay` of `keras.optimizers.SGD` passes the
+            momentum by, and is weaker by a factor of ten at 0.9.
         name: Name of the model.
 
     Returns:
@@ -91,24 +93,29 @@ def resnet50(
     trunk = keras.applications.ResNet50(
         include_top=False, weights=None, input_shape=input_shape
     )
-    trunk = rebuild(trunk, _as_here)
+    penalty = layers.decay_penalty(weight_decay)
+
+    def as_here(layer):
+        config = layer.get_config()
+        if isinstance(layer, keras.layers.Conv2D):
+            config["kernel_initializer"] = layers.KERNEL_INITIALIZER
+            config["kernel_regularizer"] = config["bias_regularizer"] = penalty
+        if isinstance(layer, keras.layers.BatchNormalization):
+            config["momentum"] = layers.BATCH_NORM_MOMENTUM
+            config["gamma_regularizer"] = config["beta_regularizer"] = penalty
+        return type(layer).from_config(config)
+
+    trunk = keras.models.clone_model(trunk, clone_function=as_here)
     return layers.with_head(
-        trunk.input, trunk.output, num_classes, weight_decay, name
+        trunk.input, trunk.output, num_classes, penalty, name
     )
-
-
-def _as_here(layer, config):
-    """The settings of this package, in a layer of `keras.applications`."""
-    if isinstance(layer, keras.layers.Conv2D):
-        config["kernel_initializer"] = layers.KERNEL_INITIALIZER
-    if isinstance(layer, keras.layers.BatchNormalization):
-        config["momentum"] = layers.BATCH_NORM_MOMENTUM
 
 
 def _basic_resnet(blocks, num_classes, input_shape, weight_decay, name):
     layers.check_num_classes(num_classes)
     inputs = keras.Input(input_shape, name="images")
-    x = layers.conv_norm(inputs, 64, 7, strides=2, name="stem")
+    penalty = layers.decay_penalty(weight_decay)
+    x = layers.conv_norm(inputs, 64, 7, 2, penalty=penalty, name="stem")
     x = layers.relu(x, name="stem")
     # After a rectifier, padding with zeros never wins the maximum.
     x = keras.layers.ZeroPadding2D(
@@ -117,9 +124,10 @@ def _basic_resnet(blocks, num_classes, input_shape, weight_decay, name):
     x = keras.layers.MaxPooling2D(
         3, strides=2, data_format=layers.FORMAT, name="stem_pool"
     )(x)
-    x = layers.stages(x, blocks, 64, _projection)
-    return layers.with_head(inputs, x, num_classes, weight_decay, name)
+    x = layers.stages(x, blocks, 64, _projection, penalty)
+    return layers.with_head(inputs, x, num_classes, penalty, name)
 
 
-def _projection(x, filters, name):
-    return layers.conv_norm(x, filters, 1, 2, name=f"{name}_shortcut")
+def _projection(x, filters, penalty, name):
+    name = f"{name}_shortcut"
+    return layers.conv_norm(x, filters, 1, 2, penalty=penalty, name=name)

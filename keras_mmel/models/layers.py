@@ -1,11 +1,11 @@
 """Pieces that the residual networks share."""
 
+import functools
+import math
 from collections.abc import Callable
 from collections.abc import Sequence
 
 import keras
-
-from keras_mmel.models.weight_decay import with_weight_decay
 
 # PyTorch's defaults, with which the recipes were tuned. Keras's own momentum
 # of 0.99 needs several hundred steps before the moving statistics are usable.
@@ -22,12 +22,37 @@ KERNEL_INITIALIZER = "he_normal"
 FORMAT = "channels_last"
 
 
+def decay_penalty(weight_decay: float) -> keras.regularizers.Regularizer | None:
+    """Makes the regularizer that decays weights as SGD in PyTorch does.
+
+    Two rules carry the name. Written for SGD with momentum mu and rate eta:
+
+        coupled      g = grad + wd * w;   v = mu v + g;   w = w - eta v
+        decoupled    v = mu v + grad;     w = w - eta v - eta wd * w
+
+    The recipes of He et al. and of the paper mean the first one, which
+    is the gradient of wd / 2 * ||w||^2; it is 1 / (1 - mu) times as strong in
+    the long run. `weight_decay` of `keras.optimizers.SGD` is the second one.
+
+    Reference:
+        Loshchilov, Hutter: [Decoupled Weight Decay Regularization](
+        https://arxiv.org/abs/1711.05101), for the two rules.
+    """
+    if not math.isfinite(weight_decay) or weight_decay < 0:
+        raise ValueError(
+            "`weight_decay` must be finite and not negative. "
+            f"Received: {weight_decay}"
+        )
+    return keras.regularizers.L2(weight_decay / 2) if weight_decay else None
+
+
 def conv_norm(
     x: keras.KerasTensor,
     filters: int,
     kernel_size: int,
     strides: int = 1,
     *,
+    penalty: keras.regularizers.Regularizer | None,
     name: str,
 ) -> keras.KerasTensor:
     """Convolution without bias, then batch normalization.
@@ -49,12 +74,15 @@ def conv_norm(
         padding=padding,
         use_bias=False,
         kernel_initializer=KERNEL_INITIALIZER,
+        kernel_regularizer=penalty,
         data_format=FORMAT,
         name=f"{name}_conv",
     )(x)
     return keras.layers.BatchNormalization(
         momentum=BATCH_NORM_MOMENTUM,
         epsilon=BATCH_NORM_EPSILON,
+        gamma_regularizer=penalty,
+        beta_regularizer=penalty,
         name=f"{name}_norm",
     )(x)
 
@@ -69,22 +97,24 @@ def stages(
     blocks: Sequence[int],
     filters: int,
     shortcut: Callable,
+    penalty: keras.regularizers.Regularizer | None,
 ) -> keras.KerasTensor:
     """Stages of basic blocks: two 3x3 convolutions beside an identity.
 
     Each stage but the first has twice the filters of the one before and begins
-    with a stride of 2, beside what `shortcut(x, filters, name)` makes (He et
-    al., figure 2).
+    with a stride of 2, beside what `shortcut(x, filters, penalty, name)`
+    makes (He et al., figure 2).
     """
+    conv = functools.partial(conv_norm, penalty=penalty)
     for stage, number in enumerate(blocks):
         for block in range(number):
             name = f"stage{stage + 1}_block{block}"
             width, strides, beside = filters * 2**stage, 1, x
             if stage and not block:
-                strides, beside = 2, shortcut(x, width, name)
-            x = conv_norm(x, width, 3, strides, name=f"{name}_1")
+                strides, beside = 2, shortcut(x, width, penalty, name)
+            x = conv(x, width, 3, strides, name=f"{name}_1")
             x = relu(x, name=f"{name}_1")
-            x = conv_norm(x, width, 3, name=f"{name}_2")
+            x = conv(x, width, 3, name=f"{name}_2")
             x = keras.layers.Add(name=f"{name}_add")([beside, x])
             x = relu(x, name=name)
     return x
@@ -94,7 +124,7 @@ def with_head(
     inputs: keras.KerasTensor,
     x: keras.KerasTensor,
     num_classes: int,
-    weight_decay: float,
+    penalty: keras.regularizers.Regularizer | None,
     name: str,
 ) -> keras.Model:
     """The model with global average pooling and one dense layer: logits.
@@ -106,10 +136,13 @@ def with_head(
     policy = keras.config.dtype_policy()
     half = policy.compute_dtype in ("float16", "bfloat16")
     outputs = keras.layers.Dense(
-        num_classes, dtype="float32" if half else policy, name="logits"
+        num_classes,
+        kernel_regularizer=penalty,
+        bias_regularizer=penalty,
+        dtype="float32" if half else policy,
+        name="logits",
     )(x)
-    model = keras.Model(inputs, outputs, name=name)
-    return with_weight_decay(model, weight_decay) if weight_decay else model
+    return keras.Model(inputs, outputs, name=name)
 
 
 def check_num_classes(num_classes: int) -> None:

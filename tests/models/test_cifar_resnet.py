@@ -112,6 +112,11 @@ def test_weight_decay_and_a_file_that_needs_keras_alone(tmp_path):
     model = cifar_resnet(8, 10, weight_decay=5e-4)
     assert model.name == "cifar_resnet8"
     assert all(w.regularizer for w in model.trainable_weights)
+    # Its gradient is 5e-4 times the weight, as SGD of PyTorch adds it.
+    squares = sum(np.sum(w.numpy() ** 2.0) for w in model.trainable_weights)
+    np.testing.assert_allclose(
+        float(sum(model.losses)), 5e-4 / 2 * squares, rtol=1e-5
+    )
     assert "keras_mmel" not in model.to_json()
     x = np.random.default_rng(0).normal(size=(2, 32, 32, 3))
     model.save(tmp_path / "net.keras")
