@@ -39,13 +39,14 @@ class Restless(keras.layers.Layer):
         return x + 0.01 * noise
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _restless():
-    norm = keras.layers.BatchNormalization
-    build = cases.mlp(Restless, norm, lambda: keras.layers.Dropout(0.4))
-    cases.MODELS["restless"] = build, cases.MODELS["mlp"][1]
-    yield
-    del cases.MODELS["restless"]
+cases.MODELS["restless"] = (
+    cases.mlp(
+        Restless,
+        keras.layers.BatchNormalization,
+        lambda: keras.layers.Dropout(0.4),
+    ),
+    cases.MODELS["mlp"][1],
+)
 
 
 def trained(case, *watching, scope=contextlib.nullcontext):
@@ -82,34 +83,20 @@ def check_untouched(case, folder, scope=contextlib.nullcontext):
 
 
 HARD = Case(mask=True, examples=12, compile=EAGER)
-SOFT = {"objective": "soft", "teacher": True, "examples": 12}
+SOFT = {"objective": "soft", "teacher": True, "examples": 12, "compile": EAGER}
+CASES = {
+    "hard": HARD,
+    "restless": Case(model="restless", mask=True, **SOFT),
+    "uniform": Case("uniform", examples=12, compile={"steps_per_execution": 2}),
+    "functional": Case(model="functional", **SOFT),
+    "xla": Case(examples=12, compile={"jit_compile": True}),
+}
+SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in ("functional", "xla")]
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(HARD, id="hard"),
-        pytest.param(
-            Case(model="restless", mask=True, compile=EAGER, **SOFT),
-            id="restless",
-        ),
-        pytest.param(
-            Case("uniform", examples=12, compile={"steps_per_execution": 2}),
-            id="uniform",
-        ),
-        pytest.param(
-            Case(model="functional", compile=EAGER, **SOFT),
-            marks=pytest.mark.slow,
-            id="functional",
-        ),
-        pytest.param(
-            Case(examples=12, compile={"jit_compile": True}),
-            marks=pytest.mark.slow,
-            id="xla",
-        ),
-    ],
-)
-def test_training_is_the_same_bit_for_bit(case, tmp_path):
+@pytest.mark.parametrize("name", ["hard", "restless", "uniform", *SLOW])
+def test_training_is_the_same_bit_for_bit(name, tmp_path):
+    case = CASES[name]
     mmel, run = check_untouched(case, tmp_path)
     is_pairs = mmel.steps_per_execution == 2
     assert run.steps == ([2, 3, 5, 6] if is_pairs else [1, 2, 3, 4, 5, 6])
@@ -123,7 +110,7 @@ def test_training_is_the_same_bit_for_bit(case, tmp_path):
     mask = x.get("mask", np.ones((9, cases.VIEWS), bool))
     assert_array_equal(run.mask, mask)
     assert run.original_counts is not mmel.objective.soft_targets
-    if case.model != "restless":
+    if name != "restless":
         assert_allclose(run.weights[-1], mmel.view_weights(x, y), rtol=1e-5)
     if case.objective == "hard":
         for weights, losses in zip(run.weights, run.losses, strict=True):
@@ -185,9 +172,13 @@ def test_losses_are_those_of_a_plain_loop(of_one_fit):
     assert_array_equal(run.classes, labels)
 
 
-def test_times_of_looks_and_logs_of_all_epochs(of_one_fit):
+def test_looks_and_logs_of_all_epochs(of_one_fit):
     assert of_one_fit["every"].run.steps == [3, 6, 9]
     assert of_one_fit["steps"].run.steps == [4, 8, 9]
+    # Each look writes the file, and nothing beside it.
+    assert of_one_fit["files"] == [1, 2, 3]
+    assert len(Run.load(of_one_fit["path"]).logs) == 3
+    assert len(list(of_one_fit["path"].parent.iterdir())) == 1
     # No 15th step came, and the end of training is always seen.
     run = of_one_fit["late"].run
     assert run.steps == [9]
@@ -200,13 +191,6 @@ def test_times_of_looks_and_logs_of_all_epochs(of_one_fit):
         assert [log[name] for log in run.logs] == of_one_fit["history"][name]
 
 
-def test_the_file_is_written_at_each_look(of_one_fit):
-    path = of_one_fit["path"]
-    assert of_one_fit["files"] == [1, 2, 3]
-    assert len(Run.load(path).logs) == 3
-    assert [file.name for file in path.parent.iterdir()] == ["run.npz"]
-
-
 def test_a_loss_that_is_not_finite_is_recorded(of_one_fit):
     run = of_one_fit["bad"].run
     assert run.summaries[-1]["not_finite"] == 1
@@ -215,10 +199,9 @@ def test_a_loss_that_is_not_finite_is_recorded(of_one_fit):
 
 
 def test_only_looks_after_steps_make_keras_wait_for_steps(of_one_fit):
-    default = keras.callbacks.Callback.on_train_batch_end
-    assert type(of_one_fit["default"]).on_train_batch_end is default
-    assert "on_train_batch_end" not in vars(of_one_fit["default"])
-    assert "on_train_batch_end" in vars(of_one_fit["steps"])
+    name = "on_train_batch_end"
+    assert name not in {*vars(ViewWeights), *vars(of_one_fit["default"])}
+    assert name in vars(of_one_fit["steps"])
 
 
 def test_lambda_is_recorded_as_it_changes_and_a_second_fit_goes_on():

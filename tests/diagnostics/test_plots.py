@@ -1,5 +1,7 @@
 """Pictures: what is drawn, not how it looks."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -7,24 +9,17 @@ from numpy.testing import assert_allclose
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
-
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import plot_groups
 from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import plots
+from keras_mmel.diagnostics import tensorboard
 from keras_mmel.pages import pictures
 from tests.diagnostics.runs import run_of
 
 RANDOM = np.random.default_rng(0)
 MASK = np.ones((8, 4), bool)
 MASK[0, 3] = False
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 def a_run(records=2, **settings):
@@ -94,32 +89,44 @@ def test_groups_of_images_show_the_most_uneven_first():
     images = RANDOM.integers(0, 200, (8, 4, 5, 5, 3), "uint8")
     run = a_run(1, classes=[3] * 8, view_names=list("abcd"), images=images)
     weights = run.weights[0]
-    (axes,) = plot_groups(run, rows=2).axes
+    (axes,) = plot_groups(run, rows=8).axes
     relative = weights * MASK.sum(axis=1, keepdims=True)
-    chosen = np.argsort(-relative.max(axis=1))[:2]
-    (shown,) = axes.images
+    chosen = np.argsort(-relative.max(axis=1))
+    # The padding of group 0 has neither a picture nor a number.
     padded = np.where(MASK[..., None, None, None], images, 255)[chosen]
     expected = pictures.grid(padded, weights[chosen])
-    real = MASK[chosen]
-    assert_allclose(shown.get_array(), expected)
-    assert [f"{w:.2f}" for w in weights[chosen][real]] == labels_of(axes.texts)
+    assert_allclose(axes.images[0].get_array(), expected)
+    numbers = [f"{weight:.2f}" for weight in weights[chosen][MASK[chosen]]]
+    assert labels_of(axes.texts) == numbers
     names = [f"group {group}\n3" for group in chosen]
     assert labels_of(axes.get_yticklabels()) == names
     assert labels_of(axes.get_xticklabels()) == ["a", "b", "c", "d"]
-    # The padding of group 0 has neither a picture nor a number.
-    (axes,) = plot_groups(run, rows=8).axes
-    assert len(axes.texts) == MASK.sum()
-    picture, row = axes.images[0].get_array(), run.records[0].uneven.tolist()
-    height, width = picture.shape[0] // 8, picture.shape[1] // 4
-    corner = picture[height * row.index(0) :, 3 * width :]
-    assert corner[:6].min() == 255
+    (axes,) = plot_groups(run, rows=2).axes
+    assert labels_of(axes.get_yticklabels()) == names[:2]
 
 
-@pytest.mark.parametrize("plot", [plot_run, plot_groups])
-def test_what_cannot_be_shown_is_refused(plot):
-    images = np.zeros((8, 4, 5, 5, 3), "uint8")
-    with pytest.raises(ValueError, match="must have records.*Received"):
-        plot(Run(mask=MASK, images=images))
-    if plot is plot_groups:
-        with pytest.raises(ValueError, match="must have images.*Received"):
-            plot(a_run())
+def test_what_cannot_be_shown_is_refused():
+    run = Run(mask=MASK, images=np.zeros((8, 4, 5, 5, 3), "uint8"))
+    for plot in (plot_run, plot_groups):
+        with pytest.raises(ValueError, match="must have records.*Received"):
+            plot(run)
+    with pytest.raises(ValueError, match="must have images.*Received"):
+        plot_groups(a_run())
+
+
+@pytest.mark.parametrize(
+    "package, extra, call",
+    [
+        ("matplotlib", "plots", lambda _: plot_run(a_run())),
+        ("tensorboard", "tensorboard", tensorboard.open_writer),
+    ],
+)
+def test_the_extra_that_is_missing_is_named(
+    package, extra, call, tmp_path, monkeypatch
+):
+    for name in list(sys.modules):
+        if name.partition(".")[0] == package:
+            # As if it were not installed.
+            monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=f"install 'keras-mmel.{extra}.'"):
+        call(tmp_path)

@@ -1,17 +1,11 @@
 """The HTML report: complete, self-contained, and the same every time."""
 
-import base64
-import io
-import sys
-
 import numpy as np
-import PIL.Image
 import pytest
-from numpy.testing import assert_allclose
 
 from keras_mmel.diagnostics import Run
-from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import write_report
+from keras_mmel.pages import pictures
 from tests.diagnostics.runs import run_of
 from tests.pages.test_page import Reader
 
@@ -44,14 +38,12 @@ def test_a_page_of_images(tmp_path):
     ):
         assert part in text
     # Nothing is asked for from elsewhere.
-    pictures = [link for link in found.links if not link.startswith("#")]
-    assert all(link.startswith("data:image/png;base64,") for link in pictures)
+    links = [link for link in found.links if not link.startswith("#")]
+    assert all(link.startswith("data:image/png;base64,") for link in links)
     assert "@import" not in page and "url(http" not in page
     assert not {"script", "link"} & set(found.tags)
-    # The hardest view is the first picture: group 2, view 0, of value 6.
-    data = base64.b64decode(pictures[0].partition(",")[2])
-    with PIL.Image.open(io.BytesIO(data)) as opened:
-        assert_allclose(np.asarray(opened), 6)
+    hardest = pictures.image(images[2, 0], "group 2, original")
+    assert page.index("<img") == page.index(hardest)
     # The drawings have the colours of the page, light or dark.
     assert page.count("<svg") == 2 and "currentColor" in page
     assert "#333333" not in page
@@ -75,14 +67,3 @@ def test_what_is_not_finite_and_what_is_empty(tmp_path):
     write_report(run, tmp_path / "b.html")
     _, found = read(tmp_path / "b.html")
     assert any("2 of 2 groups have a view loss" in text for text in found.text)
-
-
-@pytest.mark.parametrize("call", [plot_run, write_report])
-def test_without_matplotlib_the_extra_is_named(call, tmp_path, monkeypatch):
-    for name in list(sys.modules):
-        if name.partition(".")[0] == "matplotlib":
-            # As if it were not installed.
-            monkeypatch.setitem(sys.modules, name, None)
-    others = [tmp_path / "a.html"] if call is write_report else []
-    with pytest.raises(ImportError, match="install 'keras-mmel.plots.'"):
-        call(a_run(), *others)

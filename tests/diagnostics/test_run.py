@@ -24,17 +24,11 @@ def a_run(records=2):
         images=random.integers(0, 256, (6, 3, 2, 5, 1), "uint8"),
         texts=[["ä ‖ b", "x", ""]] * 6,
     )
-    for step in range(records):
+    for step, lambda_p in list(enumerate([np.inf, np.nan]))[:records]:
         losses = random.random((6, 3)).astype("float32")
-        losses[0, 0] = np.nan
-        losses[1, 1] = -np.inf
-        run.add(
-            random.random((6, 3)),
-            losses,
-            step=step,
-            epoch=1,
-            lambda_p=[np.inf, np.nan][step],
-        )
+        losses[0, 0], losses[1, 1] = np.nan, -np.inf
+        weights = random.random((6, 3))
+        run.add(weights, losses, step=step, epoch=1, lambda_p=lambda_p)
     run.logs = [{"epoch": 1, "step": 2, "loss": np.nan, "top": np.inf}]
     return run
 
@@ -42,7 +36,7 @@ def a_run(records=2):
 def check_equal(found, run):
     for field in dataclasses.fields(Run):
         expected, value = getattr(run, field.name), getattr(found, field.name)
-        if field.name in ("weights", "losses", "mask", "classes", "images"):
+        if isinstance(value, np.ndarray) or field.name in ("weights", "losses"):
             assert_array_equal(np.array(value), np.array(expected))
             assert len(value) == len(expected)
         else:
@@ -50,9 +44,12 @@ def check_equal(found, run):
     assert repr(found.summaries) == repr(run.summaries)
 
 
-@pytest.mark.parametrize("records", [0, 2])
-def test_a_saved_run_is_the_same(tmp_path, records):
-    run, path = a_run(records), tmp_path / "new" / "run.npz"
+LITTLE = Run(mask=np.ones((2, 1), bool), logs=[{"epoch": 1, "loss": 2.0}])
+
+
+@pytest.mark.parametrize("run", [a_run(0), a_run(2), LITTLE])
+def test_a_saved_run_is_the_same(tmp_path, run):
+    path = tmp_path / "new" / "run.npz"
     run.save(path)
     found = Run.load(path)
     check_equal(found, run)
@@ -71,14 +68,6 @@ def test_few_pictures_of_0_1_are_left_out(tmp_path):
     arrays["images"] = arrays["images"][:4]
     np.savez(tmp_path / "run.npz", **arrays)
     assert Run.load(tmp_path / "run.npz").images is None
-
-
-def test_a_run_with_little_in_it(tmp_path):
-    run = Run(mask=np.ones((0, 1), bool), logs=[{"epoch": 1, "loss": 2.0}])
-    run.save(tmp_path / "run.npz")
-    found = Run.load(tmp_path / "run.npz")
-    assert (found.logs, found.view_names) == (run.logs, ["original"])
-    assert found.classes is None and found.images is None
 
 
 def test_a_failed_save_leaves_the_file_before(tmp_path, monkeypatch):
@@ -110,11 +99,6 @@ def test_other_files_are_refused(content, tmp_path):
 def test_names():
     run = a_run()
     assert run.view_names == ["original", "view 1", "view 2"]
-    names = [run.group_name(group) for group in range(4)]
-    assert names == [
-        "group 0, unknown",
-        "group 1, a",
-        "group 2, b",
-        "group 3, 2",
-    ]
+    names = ["group 0, unknown", "group 1, a", "group 2, b", "group 3, 2"]
+    assert [run.group_name(group) for group in range(4)] == names
     assert Run(mask=run.mask).group_name(1) == "group 1"

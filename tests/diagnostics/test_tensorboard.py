@@ -1,9 +1,6 @@
 """What TensorBoard gets, read back from the event files."""
 
-import sys
-
 import numpy as np
-import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
@@ -69,12 +66,3 @@ def test_what_is_not_finite_is_left_out(tmp_path):
     assert found["not_finite"][10][1] == 1
     assert "effective_views" not in found
     assert "relative_weights" not in found
-
-
-def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
-    for name in list(sys.modules):
-        if name.partition(".")[0] == "tensorboard":
-            # As if it were not installed.
-            monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match="install 'keras-mmel.tensorboard.'"):
-        tensorboard.open_writer(tmp_path)

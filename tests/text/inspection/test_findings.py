@@ -1,7 +1,6 @@
 """Reports against counts made by hand, and what of them is printed."""
 
 import collections
-import random
 
 import pytest
 
@@ -107,17 +106,6 @@ def test_values_are_compared_with_the_teacher():
     assert found[f"views judged as their original{near}"] == "50.0% (1 of 2)"
     assert found["mean distance of view and original"] == "0.750"
     assert "3" not in found
-
-
-def test_lengths_are_shown_by_their_quantiles():
-    draw = random.Random(0)
-    lengths = sorted(draw.randrange(1, 50) for _ in range(201))
-    texts = [" ".join("a" * length) for length in lengths]
-    found = numbers(record("x", [t], None, []) for t in texts)
-    assert found["words of an original"] == (
-        f"mean {sum(lengths) / 201:.1f}, median {lengths[100]}, 95% up to "
-        f"{lengths[190]}, {lengths[0]} to {lengths[-1]}"
-    )
 
 
 def many(count):
