@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import unittest.mock
 
 import numpy as np
 import pytest
@@ -75,10 +76,8 @@ def test_a_failed_save_leaves_the_file_before(tmp_path, monkeypatch):
     a_run().save(path)
     before = path.read_bytes()
 
-    def fail(*args, **kwargs):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "replace", fail)
+    failing = unittest.mock.Mock(side_effect=OSError("disk full"))
+    monkeypatch.setattr(os, "replace", failing)
     with pytest.raises(OSError, match="disk full"):
         a_run(1).save(path)
     assert path.read_bytes() == before

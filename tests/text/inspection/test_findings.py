@@ -1,6 +1,7 @@
 """Reports against counts made by hand, and what of them is printed."""
 
 import collections
+import itertools
 
 import pytest
 
@@ -13,19 +14,11 @@ from tests.pages.test_page import NASTY
 from tests.pages.test_page import Reader
 
 
-def record(name, texts, label, views, teacher=(), said=None):
-    said = said or [()] * len(views)
-    return Record(
-        name,
-        tuple(texts),
-        label,
-        (1, 2, 3),
-        tuple(
-            View(tuple(view), teacher=tuple(value))
-            for view, value in zip(views, said, strict=True)
-        ),
-        tuple(teacher),
-    )
+def record(name, texts, label, views, teacher=(), said=()):
+    both = itertools.zip_longest(views, said, fillvalue=())
+    views = tuple(View(tuple(v), teacher=tuple(value)) for v, value in both)
+    ids = (1, 2, 3)
+    return Record(name, tuple(texts), label, ids, views, tuple(teacher))
 
 
 RECORDS = [
