@@ -56,7 +56,7 @@ def test_pairs_of_a_csv(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_regression_and_a_second_run_in_the_same_folder(tmp_path, monkeypatch):
+def test_regression_twice_in_the_same_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     preset = make_checkpoint(tmp_path / "bert")
     lines = [f"a film of the year {n},{n / 3}" for n in range(20)]

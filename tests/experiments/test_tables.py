@@ -13,6 +13,7 @@ from experiments import report
 from experiments import tables
 from experiments.reproduce.cells import Cell
 from experiments.reproduce.paper import PaperValue
+from experiments.reproduce.paper import read
 from tests.experiments.cell_records import ENVIRONMENT
 from tests.experiments.cell_records import MADE
 from tests.experiments.cell_records import write
@@ -321,6 +322,23 @@ def test_costs(tmp_path):
         path = tmp_path / "benchmarks" / f"{name}.json"
         records.write_record(path, MADE | content)
         assert cells(tables.TABLES[name](tmp_path))[row][1:] == expected
+
+
+def test_averages_of_the_paper(tmp_path):
+    """They find a number that was copied wrongly: two are its own."""
+    rows = list(cells(tables.averages(tmp_path)).values())[1:]
+    assert [row[1:] for row in rows] == [["84.5", "84.1"], ["84.0", "84.4"]]
+    names = ("dataset", "depth", "method")
+    one, two = (
+        {
+            tuple(of[n] for n in names): value.mean
+            for of, value in read(table)
+            if of.get("num_views", 10) in (1, 10)
+        }
+        for table in ("table1", "table2")
+    )
+    assert (len(one), len(two)) == (40, 24)
+    assert {key: one[key] for key in two} == two
 
 
 class TestFigures:
