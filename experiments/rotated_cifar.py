@@ -112,7 +112,7 @@ def grid_of(examples, functions):
 
 
 def crops(images, seeds):
-    return keras_mmel.data.crop_and_flip(2, value_range=None)(images, seeds)
+    return keras_mmel.data.crop_and_flip(2)(images, seeds)
 
 
 def run(options):

@@ -12,19 +12,6 @@ import re
 
 from keras_mmel_cli import shared
 
-# The texts of the GLUE tasks in TFDS; their labels are "label", ids "idx".
-GLUE_TEXTS = {
-    "glue/cola": ["sentence"],
-    "glue/sst2": ["sentence"],
-    "glue/mrpc": ["sentence1", "sentence2"],
-    "glue/stsb": ["sentence1", "sentence2"],
-    "glue/rte": ["sentence1", "sentence2"],
-    "glue/wnli": ["sentence1", "sentence2"],
-    "glue/qqp": ["question1", "question2"],
-    "glue/mnli": ["premise", "hypothesis"],
-    "glue/qnli": ["question", "sentence"],
-}
-
 _TFDS_NAME = re.compile(r"\w+(/[\w.,=+-]+)*(:[\w.*]+)?")
 
 
@@ -61,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     setting(
         "--mask_ratio",
-        type=shared.share,
+        type=float,
         metavar="SHARE",
         help="share of the tokens to replace, 0 to 1 (default: 0.4)",
     )
@@ -122,7 +109,7 @@ def check(options: argparse.Namespace) -> None:
             "--label_names are for files; TFDS has its own. "
             f"Received: --data {name}"
         )
-    if not options.text and name not in GLUE_TEXTS:
+    if not options.text:
         raise ValueError(
             "--text is needed with the name of the text column, or of both "
             f"of a pair. Received: --data {name}"
@@ -135,13 +122,18 @@ def run(options: argparse.Namespace) -> None:
         from keras_mmel.text import MaskedLMAugmenter
         from keras_mmel.text import load_masked_lm
         from keras_mmel.text import write_augmented
-        from keras_mmel.text.files import First
+        from keras_mmel.text.files import InMemory
         from keras_mmel.text.sources import describe_labels
 
     # The data first: it is read in a moment, the masked LM may be large.
     source = _open_source(options)
     if options.limit:
-        source = First(source, options.limit)
+        source = InMemory(
+            source.read(0, options.limit),
+            source.label_kind,
+            source.label_names,
+            source.describe() | {"limit": options.limit},
+        )
     labels = describe_labels(source)
     print(f"{options.data}: {len(source)} examples, {labels}.", flush=True)
     masked_lm = load_masked_lm(options.masked_lm)
@@ -165,14 +157,15 @@ def _open_source(options):
 
     if shared.is_table(options.data):
         return shared.open_table(options, options.data)
-    text, label, id = options.text, options.label, options.id
-    if not text:
-        text = GLUE_TEXTS[options.data]
-        label, id = label or "label", id or "idx"
     tfds = extras.need("tensorflow_datasets", "datasets")
     try:
         return from_tfds(
-            options.data, options.split, text, label, id, options.data_dir
+            options.data,
+            options.split,
+            options.text,
+            options.label,
+            options.id,
+            options.data_dir,
         )
     except ValueError as error:
         not_found = isinstance(error, tfds.core.DatasetNotFoundError)

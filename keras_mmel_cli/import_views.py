@@ -20,14 +20,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "train_aug.tsv (see --tinybert)",
     )
     shared.add_columns(parser)
-    add(
+    form = parser.add_mutually_exclusive_group().add_argument
+    form(
         "--views",
         nargs="+",
         metavar="COL",
         help="wide form: a column with a JSON list of views, or several "
         "columns with a view each; --text is the original",
     )
-    add(
+    form(
         "--original",
         nargs="+",
         metavar="COL",
@@ -40,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="for --tinybert cola and sst2: the train.tsv that was augmented "
         "(default: beside train_aug.tsv)",
     )
-    add(
+    form(
         "--tinybert",
         metavar="TASK",
         help="the file is TinyBERT's train_aug.tsv of this task: cola, sst2, "
@@ -63,8 +64,7 @@ def check(options: argparse.Namespace) -> None:
         if not options.tinybert:
             raise ValueError("--originals is for --tinybert cola and sst2")
     if options.tinybert:
-        taken = ("text", "label", "id", "views", "original", "label_names")
-        for name in taken:
+        for name in ("text", "label", "id", "label_names"):
             if getattr(options, name):
                 raise ValueError(
                     f"--tinybert knows the columns; leave --{name} out"
@@ -83,16 +83,6 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(
             "what belongs together? Name the views (--views), the ids (--id) "
             "or the original text (--original)"
-        )
-    if options.original and len(options.original) != len(options.text):
-        raise ValueError(
-            "--original must have as many columns as --text. Received: "
-            f"{len(options.original)} and {len(options.text)}"
-        )
-    if options.views and options.original:
-        raise ValueError(
-            "--views is the wide form, where --text is the original: leave "
-            "--original out"
         )
 
 

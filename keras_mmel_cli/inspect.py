@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
         width=shutil.get_terminal_size().columns,
     )
     # Texts may have characters that the terminal's encoding has not.
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout.write(text)
     if options.html:
         print(f"Page: {options.html}")

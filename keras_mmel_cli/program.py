@@ -104,14 +104,6 @@ class _Parser(argparse.ArgumentParser):
             2, f"{self.prog}: error: {message}. See {self.prog} --help.\n"
         )
 
-    def parse_known_args(self, args=None, namespace=None):
-        # Here and not in `parse_args`, which the parser of a command never
-        # enters: the error then names the help of that command.
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
-
 
 def _version():
     try:

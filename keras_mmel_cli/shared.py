@@ -21,16 +21,6 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def share(text: str) -> float:
-    """Reads the value of an option: a number from 0 to 1."""
-    with contextlib.suppress(ValueError):
-        if 0 <= float(text) <= 1:
-            return float(text)
-    raise argparse.ArgumentTypeError(
-        f"must be a number from 0 to 1. Received: {text!r}"
-    )
-
-
 def part(text: str) -> tuple[int, int]:
     """Reads the value of an option: I/N, the part I of N."""
     found = re.fullmatch("([0-9]+)/([0-9]+)", text)

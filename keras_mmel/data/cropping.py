@@ -11,26 +11,22 @@ from keras_mmel.data import seeds as seeds_lib
 def crop_and_flip(
     padding: int = 4,
     flip: bool = True,
-    value_range: tuple[float, float] | None = (0.0, 255.0),
 ) -> Callable:
     """Augments images by a random crop after zero padding and a random flip.
 
     Every view draws its row and column uniformly from 0 to 2 * padding and is
     mirrored with probability 1/2, all independent. A whole batch is done at
     once and keeps its dtype, so leave images uint8 until after the views are
-    made.
+    made: those that are standardized before are padded with gray.
 
     Args:
         padding: Pixels of zeros added on each side before the crop; smaller
             than the image.
         flip: Whether to mirror half of the views from left to right.
-        value_range: What float images must lie in, since images that were
-            standardized before would be padded with gray; `None` allows any.
 
     Returns:
         An augmentation for `group_views`, of images (height, width, channels)
-        of one size. Float images outside `value_range` stop the pipeline with
-        `tf.errors.InvalidArgumentError`.
+        of one size.
 
     Raises:
         TypeError: If `padding` is no integer.
@@ -59,8 +55,6 @@ def crop_and_flip(
             )
         images = tf.convert_to_tensor(images)
         _check_images(images.shape, padding)
-        if images.dtype.is_floating and value_range is not None:
-            _check_values(images, *value_range)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         return _cut(images, *draw_crops(seeds, padding, flip), padding)
 
@@ -124,15 +118,3 @@ def _check_images(shape, padding):
             "nothing else. "
             f"Received: padding={padding}, images of shape {tuple(shape[1:])}"
         )
-
-
-def _check_values(images, low, high):
-    # Written so that NaN fails as well.
-    inside = tf.reduce_all((images >= low) & (images <= high))
-    message = (
-        f"`crop_and_flip` must get float images in [{low}, {high}]. Leave "
-        "standardizing to `postprocess`, after the views, or pass "
-        "value_range=None. Received: smallest and largest value"
-    )
-    extremes = [tf.reduce_min(images), tf.reduce_max(images)]
-    tf.debugging.Assert(inside, [message, *extremes])

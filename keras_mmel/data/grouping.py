@@ -80,8 +80,8 @@ def group_views(
         A `tf.data.Dataset` of batches with a known size, if `dataset` has one.
 
     Raises:
-        TypeError: If `dataset` is no `tf.data.Dataset` or holds strings, or
-            `augment` is no augmentation.
+        TypeError: If `dataset` is no `tf.data.Dataset`, or `augment` is no
+            augmentation.
         ValueError: If a count, the elements of `dataset`, their number, or
             what `augment` makes of them do not fit.
 
@@ -135,10 +135,10 @@ def group_views(
             epoch = 0
         seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
         views = augment(x, seeds)
-        arguments.check_views(x, views, num_views - first)
         return tf.nest.map_structure(join, x, views)
 
     def join(original, augmented):
+        arguments.check_view(original, augmented, num_views - first)
         shape = original.shape
         augmented = tf.ensure_shape(augmented, [shape[0], None, *shape[1:]])
         if augment_original:

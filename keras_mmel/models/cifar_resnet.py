@@ -41,7 +41,6 @@ def cifar_resnet(
         is made of Keras's own layers, so its files load without this package.
 
     Raises:
-        TypeError: If `depth` or `num_classes` is no integer.
         ValueError: If `depth` is not 6n + 2, or `num_classes` or
             `weight_decay` is out of range.
 
@@ -61,14 +60,11 @@ def cifar_resnet(
         He, Zhang, Ren, Sun: [Deep Residual Learning for Image Recognition](
         https://arxiv.org/abs/1512.03385), section 4.2.
     """
-    if isinstance(depth, bool) or not isinstance(depth, int):
-        raise TypeError(f"`depth` must be an integer. Received: {depth!r}")
     if depth < 8 or depth % 6 != 2:
         raise ValueError(
             "`depth` must be 6n + 2 with n >= 1: 8, 14, 20, 26, 32, ... "
             f"Received: {depth}"
         )
-    layers.check_num_classes(num_classes)
     inputs = keras.Input(input_shape, name="images")
     penalty = layers.decay_penalty(weight_decay)
     x = layers.conv_norm(inputs, 16, 3, penalty=penalty, name="stem")

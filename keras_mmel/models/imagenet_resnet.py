@@ -36,7 +36,6 @@ def resnet18(
         is made of Keras's own layers, so its files load without this package.
 
     Raises:
-        TypeError: If `num_classes` is no integer.
         ValueError: If `num_classes` or `weight_decay` is out of range.
 
     Example:
@@ -89,7 +88,6 @@ def resnet50(
     statistics of batch normalization have a momentum of 0.9. The size of the
     images must be known. 25.6 million weights with 1000 classes.
     """
-    layers.check_num_classes(num_classes)
     trunk = keras.applications.ResNet50(
         include_top=False, weights=None, input_shape=input_shape
     )
@@ -112,7 +110,6 @@ def resnet50(
 
 
 def _basic_resnet(blocks, num_classes, input_shape, weight_decay, name):
-    layers.check_num_classes(num_classes)
     inputs = keras.Input(input_shape, name="images")
     penalty = layers.decay_penalty(weight_decay)
     x = layers.conv_norm(inputs, 64, 7, 2, penalty=penalty, name="stem")

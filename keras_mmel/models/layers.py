@@ -143,15 +143,3 @@ def with_head(
         name="logits",
     )(x)
     return keras.Model(inputs, outputs, name=name)
-
-
-def check_num_classes(num_classes: int) -> None:
-    """Raises `TypeError` or `ValueError` unless it is a positive integer."""
-    if isinstance(num_classes, bool) or not isinstance(num_classes, int):
-        raise TypeError(
-            f"`num_classes` must be an integer. Received: {num_classes!r}"
-        )
-    if num_classes < 1:
-        raise ValueError(
-            f"`num_classes` must be at least 1. Received: {num_classes}"
-        )

@@ -99,28 +99,9 @@ def test_neighbours_are_independent(found, axis):
         assert is_uniform(first * size + second, size * size)
 
 
-def test_float_images_in_either_usual_range():
-    for high in (1.0, 255.0):
-        images = np.full((2, 8, 8, 3), high, "float32")
-        views = data.crop_and_flip(0, flip=False)(images, some_seeds(2, 3))
-        assert np.all(views == high)
-
-
 def test_no_flips_without_flip():
     _, _, flips = cropping.draw_crops(some_seeds(100, 4), 2, False)
     assert not np.any(flips)
-
-
-@pytest.mark.parametrize("value", [-0.5, 256.0, np.nan])
-def test_float_images_outside_the_range(value):
-    images = np.zeros((4, 8, 8, 3), "float32")
-    images[2, 1, 1, 1] = value
-    dataset = tf.data.Dataset.from_tensor_slices((images, np.arange(4)))
-    groups = data.group_views(dataset, data.crop_and_flip(1), 3, 2, seed=0)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"in \[0.0, 255"):
-        list(groups)
-    anything = data.crop_and_flip(1, value_range=None)
-    assert len(list(data.group_views(dataset, anything, 3, 2, seed=0))) == 2
 
 
 def test_bad_padding_and_images():

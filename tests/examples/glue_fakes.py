@@ -33,7 +33,7 @@ class Source:
             )
             if start <= number < stop:
                 label = 4.0 * label if self._task.is_regression else label
-                yield files.Example(str(number), texts, label)
+                yield files.Record(str(number), texts, label)
 
     def describe(self):
         return {"split": self._seed}

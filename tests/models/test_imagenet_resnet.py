@@ -68,12 +68,6 @@ class TestEveryDepth:
         assert {conv.compute_dtype for conv in convs} == {"float16"}
         assert model(np.zeros((1, 32, 32, 3))).dtype == "float32"
 
-    def test_num_classes(self, build):
-        with pytest.raises(ValueError, match="`num_classes` must be at least"):
-            build(0)
-        with pytest.raises(TypeError, match="`num_classes` must be an int"):
-            build("10")
-
 
 def test_first_block_of_a_stage_halves_the_image():
     model = models.resnet18(10)

@@ -5,6 +5,7 @@ import numpy as np
 from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import View
+from keras_mmel.text.files.records import as_text
 from keras_mmel.text.files.writing import write_records
 from tests.text import tiny
 
@@ -71,10 +72,6 @@ def make_records(
             )
         )
     return records
-
-
-def as_text(texts):
-    return texts[0] if len(texts) == 1 else texts
 
 
 def write(directory, records, tokenizer=None, num_shards=2, names=None):

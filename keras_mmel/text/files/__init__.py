@@ -6,8 +6,6 @@ from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.reader import read_records
-from keras_mmel.text.files.records import Example
-from keras_mmel.text.files.records import First
 from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import Source
@@ -21,8 +19,6 @@ _SOURCES = ("from_csv", "from_jsonl", "from_tfds")
 
 __all__ = [
     "AugmentedFiles",
-    "Example",
-    "First",
     "InMemory",
     "Manifest",
     "Record",

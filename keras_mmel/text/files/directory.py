@@ -19,7 +19,6 @@ DATASET_INFO = "dataset_info.json"
 
 # Version 0.1 wrote 1, with log-probabilities in the records.
 _FORMAT = 2
-_ABSENT = "nothing"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,15 +118,13 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
 def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     """Makes a directory that of this manifest, or sees that it is already.
 
-    A directory without a finished shard is taken over from other settings.
-
     Args:
         directory: The directory; made where it is not there.
         manifest: Of the run that is about to write.
 
     Raises:
-        ValueError: If shards of a run with other settings are there, each of
-            which is named, or something else is.
+        ValueError: If it is that of a run with other settings, which are
+            named, or something else is there.
     """
     directory.mkdir(parents=True, exist_ok=True)
     names = sorted(
@@ -136,20 +133,21 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
         if not shards.is_left_over(path.name)
     )
     if MANIFEST in names:
-        found = read_manifest(directory)
-        lines = _differences(
-            json.loads(found.to_json()), json.loads(manifest.to_json())
+        # A setting has a line of its own.
+        there, now = (
+            [line.strip(" ,") for line in one.to_json().splitlines()]
+            for one in (read_manifest(directory), manifest)
         )
-        if not lines:
-            return
-        if found.shards().keys() & set(names):
+        if there != now:
             raise ValueError(
                 "`directory` must be new, or that of a run with the same "
                 "settings; name another one, or delete it to begin anew. "
-                f"Received: directory={str(directory)!r}, which differs in "
-                f"{'; '.join(lines)}"
+                f"Received: directory={str(directory)!r}, which has "
+                f"{', '.join(one for one in there if one not in now)[:200]} "
+                f"in place of {', '.join(o for o in now if o not in there)}"
             )
-    elif names:
+        return
+    if names:
         raise ValueError(
             "`directory` must be empty, or that of a run with the same "
             f"settings. Received: directory={str(directory)!r}, which "
@@ -207,24 +205,3 @@ def _tfds_files(directory, manifest):
             for path in folder.iterdir()
             if path.name not in names
         }
-
-
-def _differences(found, expected, name=""):
-    """Finds where two nests of plain values differ, one line each."""
-    if isinstance(found, dict) and isinstance(expected, dict):
-        return [
-            line
-            for key in sorted(found.keys() | expected.keys())
-            for line in _differences(
-                found.get(key, _ABSENT),
-                expected.get(key, _ABSENT),
-                f"{name}.{key}" if name else key,
-            )
-        ]
-    if found == expected:
-        return []
-    there, now = (
-        json.dumps(one, ensure_ascii=False)[:60] if one != _ABSENT else one
-        for one in (found, expected)
-    )
-    return [f"{name} ({there} there, {now} now)"]

@@ -48,8 +48,9 @@ class Record:
     teacher: tuple[float, ...] = ()
 
 
-Example = Record
-"""A record without views yet, as plain sources give them."""
+def as_text(texts: tuple[str, ...]) -> str | tuple[str, ...]:
+    """Gives the texts of a record as tokenizers take them."""
+    return texts[0] if len(texts) == 1 else texts
 
 
 class Source(Protocol):
@@ -140,28 +141,3 @@ class InMemory:
     def describe(self) -> dict:
         """Tells where the examples are from."""
         return self._description
-
-
-class First(InMemory):
-    """The first examples of a source.
-
-    Args:
-        source: A source.
-        limit: How many examples to keep, at least 1.
-
-    Raises:
-        ValueError: If `limit` is below 1.
-    """
-
-    def __init__(self, source: Source, limit: int):
-        if limit < 1:
-            raise ValueError(
-                f"`limit` must be at least 1. Received: limit={limit}"
-            )
-        limit = min(limit, len(source))
-        super().__init__(
-            source.read(0, limit),
-            source.label_kind,
-            source.label_names,
-            source.describe() | {"limit": limit},
-        )

@@ -1,6 +1,5 @@
 """Write examples with their views into files, and go on where it stopped."""
 
-import contextlib
 import dataclasses
 import itertools
 import os
@@ -18,6 +17,7 @@ from keras_mmel.text.files.format import encode
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import Source
 from keras_mmel.text.files.records import View
+from keras_mmel.text.files.records import as_text
 
 EXAMPLES_A_SHARD = 512
 """The most examples in a shard, where nobody says how many shards to make.
@@ -29,7 +29,6 @@ What a killed run has to do again is one shard at the most.
 _BLOCK = 128
 
 Tick = Callable[[int], None]
-Progress = bool | Callable[[int, int], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +55,7 @@ def write_augmented(
     num_shards: int | None = None,
     shard: tuple[int, int] | None = None,
     split: str = "train",
-    progress: Progress = True,
+    progress: bool = True,
 ) -> Written:
     """Augments a data set into a directory that TFDS reads by itself.
 
@@ -78,15 +77,14 @@ def write_augmented(
             `None`.
         shard: `(i, n)` to write the i-th of n parts only, counted from 0.
         split: Name of the split, as TFDS will call it.
-        progress: `True` for a bar with sentences a second and the time left,
-            `False` for silence, or a function that is called with the number
-            of examples that are done and of all.
+        progress: Whether to show a bar with sentences a second and the time
+            left.
 
     Returns:
         A `Written`: how many shards were made, and which are still missing.
 
     Raises:
-        ValueError: If the directory has shards of a run with other settings,
+        ValueError: If the directory is that of a run with other settings,
             which are named, or a setting is out of its range.
         OSError: If the disk is full; no half file is left.
 
@@ -149,7 +147,7 @@ def write_records(
     num_shards: int | None = None,
     shard: tuple[int, int] | None = None,
     split: str = "train",
-    progress: Progress = True,
+    progress: bool = True,
 ) -> Written:
     """Writes what a function makes of a source's examples into files.
 
@@ -175,7 +173,7 @@ def write_records(
         A `Written`: how many shards were made, and which are still missing.
 
     Raises:
-        ValueError: If the directory has shards of a run with other settings,
+        ValueError: If the directory is that of a run with other settings,
             which are named, a setting is out of its range, or a record does
             not fit.
         OSError: If the disk is full; no half file is left.
@@ -203,24 +201,29 @@ def write_records(
     def serialized(numbers, tick):
         for record in _changed(source, function, numbers, tick):
             yield encode(record, source.label_kind, num_classes)
-        # Before the shard appears: another run may have begun here meanwhile.
-        begin(directory, manifest)
 
     if todo:
         # It says that the directory is whole.
         (directory / DATASET_INFO).unlink(missing_ok=True)
-        with _watch(progress, done, total, source.num_texts) as tick:
+        tqdm = extras.need("tqdm", "text")
+        with tqdm.tqdm(
+            total=total * source.num_texts,
+            initial=done * source.num_texts,
+            unit=" sentences",
+            smoothing=0.05,
+            dynamic_ncols=True,
+            disable=not progress,
+        ) as bar:
+
+            def tick(count):
+                bar.update(count * source.num_texts)
+
             for name, numbers in todo:
                 shards.write_shard(directory / name, serialized(numbers, tick))
         missing = manifest.missing(directory)
     if not missing:
         finish(directory, manifest)
     return Written(len(todo), num_shards, missing)
-
-
-def as_text(texts: tuple[str, ...]) -> str | tuple[str, ...]:
-    """Gives the texts of a record as tokenizers take them."""
-    return texts[0] if len(texts) == 1 else texts
 
 
 def _view(sample):
@@ -231,14 +234,12 @@ def _view(sample):
 def _changed(source, function, numbers, tick):
     """Gives the records of one shard, one for each example with its id."""
     given, kept = itertools.tee(source.read(numbers.start, numbers.stop))
-    rows = itertools.zip_longest(numbers, kept, function(given, tick))
-    for number, example, record in rows:
+    for example, record in itertools.zip_longest(kept, function(given, tick)):
         ids = [getattr(one, "example_id", None) for one in (example, record)]
-        if number is None or ids[0] is None or ids[0] != ids[1]:
+        if ids[0] != ids[1]:
             raise ValueError(
                 "There must be a record for each example, with its id. "
-                f"Received: {ids[1]!r} for {ids[0]!r}, number {number} of "
-                f"{numbers.start} to {numbers.stop - 1}"
+                f"Received: {ids[1]!r} for {ids[0]!r}"
             )
         yield record
 
@@ -254,27 +255,3 @@ def _part(shard, num_shards):
             f"{num_shards}. Received: shard={shard!r}"
         )
     return slice(num_shards * index // parts, num_shards * (index + 1) // parts)
-
-
-@contextlib.contextmanager
-def _watch(progress, done, total, num_texts):
-    """Shows how far a run is; gives a function to tell of examples done."""
-    if callable(progress):
-
-        def tick(count):
-            nonlocal done
-            done += count
-            progress(done, total)
-
-        yield tick
-        return
-    tqdm = extras.need("tqdm", "text")
-    with tqdm.tqdm(
-        total=total * num_texts,
-        initial=done * num_texts,
-        unit=" sentences",
-        smoothing=0.05,
-        dynamic_ncols=True,
-        disable=not progress,
-    ) as bar:
-        yield lambda count: bar.update(count * num_texts)

@@ -25,7 +25,6 @@ def read_augmented(
     directory: str | os.PathLike | TokenTable,
     *,
     tokenizer: Tokenizer | None = None,
-    split: str = "train",
     num_views: int = 5,
     batch_size: int = 32,
     seed: int = 0,
@@ -59,7 +58,6 @@ def read_augmented(
         tokenizer: The tokenizer of the model to train; `None` takes the ids in
             the files. Where its fingerprint is that of the files their ids
             are taken as well, else their texts are encoded.
-        split: Which split the files must be of.
         num_views: Size of a group, the original included.
         batch_size: Groups per batch.
         seed: The seed of the run.
@@ -97,7 +95,7 @@ def read_augmented(
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
-    table = load_table(directory, tokenizer, split=split, max_length=max_length)
+    table = load_table(directory, tokenizer, max_length=max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     ragged = bool((table.views < num_views).any())
@@ -124,7 +122,6 @@ def read_plain(
     data: str | os.PathLike | TokenTable | Source,
     *,
     tokenizer: Tokenizer | None = None,
-    split: str = "train",
     views: int = 1,
     batch_size: int = 32,
     seed: int = 0,
@@ -149,7 +146,6 @@ def read_plain(
         data: A directory that `write_augmented` wrote, a source of examples
             (`keras_mmel.text.files.from_tfds` and others), or a `TokenTable`.
         tokenizer: As of `read_augmented`; a source needs one.
-        split: As of `read_augmented`.
         views: 1 for the originals; else how many views, the original among
             them, take turns.
         batch_size: Examples per batch.
@@ -188,7 +184,7 @@ def read_plain(
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
-    table = load_table(data, tokenizer, split=split, max_length=max_length)
+    table = load_table(data, tokenizer, max_length=max_length)
     given = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
     pools = view_choice.Pools.of(table)

@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import itertools
 import os
-from collections.abc import Callable
 from collections.abc import Iterator
 
 import keras
@@ -33,7 +32,7 @@ def label_augmented(
     batch_size: int = 64,
     max_length: int = 128,
     shard: tuple[int, int] | None = None,
-    progress: bool | Callable[[int, int], None] = True,
+    progress: bool = True,
 ) -> Written:
     """Writes the files anew with a teacher's predictions.
 

@@ -16,6 +16,7 @@ from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.records import Source
+from keras_mmel.text.files.records import as_text
 
 # Records encoded at a time: what bounds the memory that their texts take.
 _CHUNK = 1024
@@ -68,7 +69,6 @@ def load_table(
     data: "str | os.PathLike | Source | TokenTable",
     tokenizer: Tokenizer | None = None,
     *,
-    split: str = "train",
     max_length: int = 128,
 ) -> TokenTable:
     """Loads what files or a source hold.
@@ -82,7 +82,6 @@ def load_table(
         tokenizer: The tokenizer of the model; a source needs one. `None`
             takes the ids in the files, and so does one with the fingerprint
             of the tokenizer that they were made with.
-        split: Which split the files must be of.
         max_length: Longest text or pair, special tokens included.
 
     Returns:
@@ -90,8 +89,7 @@ def load_table(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        ValueError: If the files are of another split, or have no ids and
-            there is no tokenizer.
+        ValueError: If there are no ids and no tokenizer.
 
     Example:
 
@@ -106,11 +104,6 @@ def load_table(
         return data
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
-        if files.manifest.split != split:
-            raise ValueError(
-                "`split` must be the split of the files, "
-                f"{files.manifest.split!r}. Received: split={split!r}"
-            )
         data, tokenizer = files, encoder_for(files.manifest, tokenizer)
     elif tokenizer is None:
         raise ValueError(
@@ -158,7 +151,7 @@ def make_table(
         if tokenizer is None:
             ids = [_cut(_stored(row), max_length) for row in rows]
         else:
-            texts = [_text(row.texts) for row in rows]
+            texts = [as_text(row.texts) for row in rows]
             encoded = tokenizer.encode(texts, max_length=max_length)
             ids = [one.token_ids for one in encoded]
         for row, one in zip(rows, ids, strict=True):
@@ -186,14 +179,8 @@ def make_table(
 
 def hash_id(example_id: str) -> int:
     """A hash of an example's id, an int64 that is not negative."""
-    digest = hashlib.blake2b(
-        example_id.encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
+    digest = hashlib.blake2b(example_id.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
-
-
-def _text(texts):
-    return texts[0] if len(texts) == 1 else tuple(texts)
 
 
 def _stored(row):

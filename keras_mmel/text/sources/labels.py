@@ -100,8 +100,6 @@ def _read(row, column, names):
             value = int(value) if _INTEGER.fullmatch(value) else float(value)
         except ValueError:
             pass
-    if isinstance(value, bool):
-        value = int(value)
     if names:
         if not isinstance(value, int | float) or value not in range(len(names)):
             row.fail(

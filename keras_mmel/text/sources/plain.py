@@ -151,15 +151,9 @@ def _one_a_row(table, text, label, id, label_names, views):
     columns = as_columns("text", text)
     views = (views,) if isinstance(views, str) else tuple(views)
     table.require(*columns, label, id, *views)
-    groups, lines = [], {}
+    groups = []
     for number, row in enumerate(table.rows):
         name = str(number) if id is None else row.id(id)
-        if name in lines:
-            row.fail(
-                f"the id {name!r} for the second time; it is that of line "
-                f"{lines[name]}"
-            )
-        lines[name] = row.line
         found = tuple(
             view for one in views for view in row.views(one, len(columns))
         )

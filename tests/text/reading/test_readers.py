@@ -230,7 +230,6 @@ class TestErrors:
     @pytest.mark.parametrize(
         "settings, message",
         [
-            ({"split": "test"}, "'train'. Received: split='test'"),
             ({"batch_size": 64}, "batch_size=64, 45 examples"),
             ({"num_views": 0}, "num_views=0"),
             ({"window": 0}, "window=0"),

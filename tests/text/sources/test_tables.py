@@ -227,8 +227,6 @@ NAMES = CSV | {"label_names": ["p", "n"]}
         (b"t,y\na," + b"9" * 30, CSV, "line 2: 'y' is no label. Received: '9"),
         (b"t,y\na,w\n", NAMES, "line 2: 'y' is none of the label names p, n."),
         (b"t,y\na,2\n", NAMES, "line 2: 'y' is none of the label names"),
-        (b"t,y\na,q\n\nb,q\n", ID, "line 4: the id 'q' for the second"),
-        (b't,y\n"a\nb",q\nb,q\n', ID, "it is that of line 2"),
         (b"t,y\na,\n", ID, "line 2: 'y' must be a word or an integer"),
         (b"t,y\na,[\n", CSV | {"views": "y"}, "line 2: 'y' is no JSON list"),
         (b"t,y\na, \n", CSV | {"views": "y"}, "line 2: an empty view"),
@@ -250,10 +248,8 @@ def test_bad_csv_is_named_with_its_line(tmp_path, content, options, message):
         (b'{"t": "a"}\n["b"]\n', {}, "line 2: a JSON object is expected"),
         (b'{"t": "a"}\n{"t": "b"\n', {}, "line 2: not JSON"),
         (b'{"t": "a"}\n{"t": "\xe9"}\n', {}, "line 2: not UTF-8: byte 0xe9"),
-        (b'{"t": "a\\ud800"}\n', {}, "line 1: 't' holds half a character"),
         (b'{"t": "a", "k": 1.5}\n', {"id": "k"}, "line 1: 'k' must be a word"),
         (b'{"t": "a", "k": true}\n', {"id": "k"}, "line 1: 'k' must be a word"),
-        (b'{"t":"a","k":7}\n{"t":"b","k":"7"}', {"id": "k"}, "the id '7' for"),
         (b'{"t":"a","y":1}\n{"t":"b"}', {"label": "y"}, "line 2: 'y' is miss"),
         (b'{"t":"a","y":[]}', {"label": "y"}, "line 1: 'y' is no label"),
         (b'{"t": "a", "v": [3]}', {"views": "v"}, "line 1: 'v' is no text"),
@@ -271,6 +267,12 @@ def test_bad_jsonl_is_named_with_its_line(tmp_path, content, options, message):
     path.write_bytes(content)
     with pytest.raises(sources.BadFile, match=f"x.jsonl.*{message}"):
         sources.from_jsonl(path, **{"text": "t"} | options)
+
+
+def test_ids_differ(tmp_path):
+    path = write_jsonl(tmp_path / "x.jsonl", [{"t": "a", "k": 7}] * 2)
+    with pytest.raises(ValueError, match="'7' for the examples 0 and 1"):
+        sources.from_jsonl(path, "t", id="k")
 
 
 @pytest.mark.parametrize("text", [[], ["t", "y", "t"]])
