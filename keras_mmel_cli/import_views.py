@@ -35,18 +35,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="long form: the columns of the original text; else the first row "
         "of an id is the original",
     )
-    add(
-        "--originals",
-        metavar="FILE",
-        help="for --tinybert cola and sst2: the train.tsv that was augmented "
-        "(default: beside train_aug.tsv)",
-    )
     form(
         "--tinybert",
         metavar="TASK",
         help="the file is TinyBERT's train_aug.tsv of this task: cola, sst2, "
-        "mrpc, stsb, qqp, mnli, qnli or rte; of pairs, the original sentence 1 "
-        "is put back beside the samples of sentence 2",
+        "mrpc, stsb, qqp, mnli, qnli or rte; the first two need the train.tsv "
+        "it was made from beside it; of pairs, the original sentence 1 is put "
+        "back beside the samples of sentence 2",
     )
     add("--split", default="train", help="name of the split (default: train)")
     add("--check", action="store_true", help="only check; write nothing")
@@ -59,10 +54,6 @@ def check(options: argparse.Namespace) -> None:
     if not options.check and not options.out:
         raise ValueError("--out is needed, or --check to write nothing")
     shared.check_exists(options.file)
-    if options.originals:
-        shared.check_exists(options.originals)
-        if not options.tinybert:
-            raise ValueError("--originals is for --tinybert cola and sst2")
     if options.tinybert:
         for name in ("text", "label", "id", "label_names"):
             if getattr(options, name):
@@ -113,12 +104,7 @@ def _open_source(options):
     from keras_mmel.text import sources
 
     if options.tinybert:
-        return sources.from_tinybert(
-            options.file,
-            options.tinybert,
-            originals=options.originals,
-            quoting=options.quoting,
-        )
+        return sources.from_tinybert(options.file, options.tinybert)
     if options.views:
         return shared.open_table(options, options.file, views=options.views)
     return sources.from_long(

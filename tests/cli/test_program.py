@@ -150,8 +150,6 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
         ([*IMPORT, "--tinybert", "rte", "--id", "a"], "leave --id out"),
         (VIEWS, "what belongs together?"),
         ([*VIEWS, "--views", "b", "--original", "c"], "not allowed with"),
-        ([*VIEWS, "--originals", "b.csv"], "No such file: b.csv"),
-        ([*VIEWS, "--originals", "views.csv"], "is for --tinybert cola"),
     ],
 )
 def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):

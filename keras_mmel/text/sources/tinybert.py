@@ -47,33 +47,25 @@ LABEL_NAMES = {
 }
 
 
-def from_tinybert(
-    path: str | pathlib.Path,
-    task: str,
-    *,
-    originals: str | pathlib.Path | None = None,
-    quoting: str = "csv",
-) -> InMemory:
+def from_tinybert(path: str | pathlib.Path, task: str) -> InMemory:
     """Reads the groups of a train_aug.tsv.
 
     Of pairs, the original sentence 1 is put back beside the samples of
     sentence 2; the notes of the source tell how often.
 
     Args:
-        path: The file that TinyBERT's script wrote.
+        path: The file that TinyBERT's script wrote. For CoLA and SST-2 the
+            train.tsv it was made from must stand beside it: they have no ids,
+            so nothing else says where an example ends.
         task: `"cola"`, `"sst2"`, `"mrpc"`, `"stsb"`, `"qqp"`, `"mnli"`,
             `"qnli"` or `"rte"`.
-        originals: The train.tsv it was made from; by default the one beside
-            it. Only CoLA and SST-2 need it: they have no ids, so nothing else
-            says where an example ends.
-        quoting: `"csv"`, as the script writes, or `"none"` where quotes in
-            the file are part of the text.
 
     Returns:
         A source whose records have views.
 
     Raises:
         BadFile: If a line is wrong; it is named.
+        FileNotFoundError: If there is no train.tsv where it is needed.
 
     Example:
 
@@ -91,7 +83,7 @@ def from_tinybert(
         )
     # The script writes through Python's csv module, which encloses a text
     # with a quote in it in quotes, but reads train.tsv without that rule.
-    table = _table(path, task, quoting)
+    table = _table(path, task, "csv")
     text = tuple(name for name in table.columns if "sentence" in name)
     ids = [name for name in table.columns if name in ("id", "id1", "id2")]
     if ids:
@@ -103,14 +95,7 @@ def from_tinybert(
             return key
 
     else:
-        path = pathlib.Path(originals or table.path.with_name("train.tsv"))
-        if not path.is_file():
-            raise FileNotFoundError(
-                2,
-                f"{task} has no ids: the train.tsv it was made from is "
-                "needed. No such file",
-                str(path),
-            )
+        path = table.path.with_name("train.tsv")
         keys = iter(_number_groups(table, _table(path, task, "none")))
 
         def key_of(row):

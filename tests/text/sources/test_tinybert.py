@@ -180,13 +180,7 @@ def test_files_must_be_of_the_same_examples(tmp_path, originals, message):
 
 def test_tasks_without_ids_need_their_originals(tmp_path):
     write_sst2(tmp_path / "train_aug.tsv", "px")
-    with pytest.raises(FileNotFoundError, match="sst2 has no ids") as raised:
+    with pytest.raises(FileNotFoundError, match=r"train\.tsv"):
         sources.from_tinybert(tmp_path / "train_aug.tsv", "sst2")
-    assert raised.value.filename.endswith("train.tsv")
-    other = tmp_path / "other.tsv"
-    write_sst2(other, "p")
-    path = tmp_path / "train_aug.tsv"
-    source = sources.from_tinybert(path, "sst2", originals=other)
-    assert views_of(source) == [[("x",)]]
     with pytest.raises(ValueError, match="`task` must be one of cola"):
         sources.from_tinybert(tmp_path / "x", "wnli")
