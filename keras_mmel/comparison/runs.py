@@ -158,7 +158,7 @@ def compare(
                 _write(path, record)
             if verbose:
                 seconds = record["cpu_seconds"]
-                print(f"seed {seed}, {method}: {seconds} CPU-seconds")
+                print(f"seed {seed}, {method}: {seconds} CPU s", flush=True)
             runs.append(record)
     return Comparison(runs, baseline)
 

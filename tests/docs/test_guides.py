@@ -69,6 +69,18 @@ def test_augmentation(run, tmp_path):
     assert len(np.unique(means.round(6))) == means.size
 
 
+def test_comparing(run, tmp_path):
+    names = run(
+        "comparing",
+        (r"seeds=3", "seeds=1"),
+        (r"epochs=2\b", "epochs=1"),
+        (r"slice\(200, 600\)", "slice(200, 240)"),
+    )
+    assert names["found"].methods[-1] == "plain"
+    assert "val_worst_accuracy" in names["history"].history
+    assert (tmp_path / "differences.png").is_file()
+
+
 def test_saving(run, tmp_path):
     names = run("saving")
     assert names["hard"].objective.lambda_p == 0.5
