@@ -6,19 +6,18 @@ A table stands between a line `<!-- table NAME -->` and a line
 
 import functools
 import json
-import math
 import pathlib
 import re
 import statistics
 
 from examples.glue_tasks import TASKS
+from experiments import comparisons
 from experiments import digits_table
 from experiments import markdown
 from experiments import paired
 from experiments import paper_tables
 from experiments.reproduce import paper
 from experiments.reproduce import registry
-from keras_mmel.comparison import Comparison
 
 _TABLE = re.compile(
     r"(<!-- table ([\w-]+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL
@@ -79,24 +78,25 @@ def helps(results: pathlib.Path) -> str:
     """Does it help? The objectives beside the mean of the views."""
     rows, tests = [], []
 
-    def add(name, scores):
-        """A row; `scores` by method and seed."""
+    def add(name, scores, soft=None):
+        """A row; scores by method and seed, those of soft with their own."""
         if "uniform" not in scores:
             return
         rows.append([name, markdown.spread(scores["uniform"].values())])
-        for method in ("mmel-h", "mmel-s"):
-            tests.append(
-                paired.difference(scores.get(method, {}), scores["uniform"])
-            )
+        for method, of in (("mmel-h", scores), ("mmel-s", soft or scores)):
+            tests.append(paired.difference(of.get(method, {}), of["uniform"]))
 
-    path = results / "quickstart.json"
+    path = results / "evidence" / "digits-u4-alike.json"
     if path.exists():
-        record = _read(path)
+        soft_path = path.with_name("digits-u4-original.json")
         for part, name in _PARTS.items():
-            scores = scores_of(record, f"{part}_accuracy")
-            scores["mmel-h"] = scores.get("hard 1", {})
-            scores["mmel-s"] = scores.get("soft", {})
-            add(f"digits, turned views, accuracy: {name}", scores)
+            found = []
+            for one, method in ((path, "hard 1"), (soft_path, "soft")):
+                if one.exists():
+                    scores = scores_of(_read(one), f"{part}_accuracy")
+                    called = "mmel-h" if method == "hard 1" else "mmel-s"
+                    found.append({called: scores.get(method, {}), **scores})
+            add(f"digits, turned views: accuracy, {name}", *found)
     for table in ("rivals", "table3"):
         lines = [
             line
@@ -124,63 +124,6 @@ def helps(results: pathlib.Path) -> str:
         + "\nIn percent, the same views and seeds; p by a paired t-test, in "
         "brackets by Holm's method for all of the table.\n"
     )
-
-
-def compared(
-    record: dict, question: tuple[str, str] | None = None, margin: float = 0
-) -> str:
-    """A comparison: the baseline, and every other method's difference.
-
-    Args:
-        record: With the runs of `keras_mmel.compare`.
-        question: Score and method of the primary test, if there is one.
-        margin: Points by which clean accuracy may be lower.
-    """
-    found = Comparison(record["runs"], record["baseline"])
-    scores = ["original_accuracy", "mean_accuracy", "worst_accuracy"]
-    scores += ["original_nll", "worst_nll", "original_ece", "mean_ece"]
-    head, *rows = found.table(scores, adjusted=True)
-    for method, row in zip(found.methods, rows, strict=True):
-        accuracy = found.values(method, "train_accuracy").mean()
-        effective = found.values(method, "train_effective_views").mean()
-        row[0] = f"`{method}`" + " - `uniform`" * (method != found.baseline)
-        row.append(f"{100 * accuracy:.1f}")
-        row.append("" if math.isnan(effective) else f"{effective:.2f}")
-    header = ["method", "clean, %", "mean of the views, %", "worst, %"]
-    header += ["clean NLL", "worst NLL", "clean ECE, %", "ECE of the views, %"]
-    text = markdown.table([*header, "in training, %", "effective views"], rows)
-    seeds = len(found.values(found.baseline, scores[0]))
-    text += (
-        f"\nThe baseline: mean ± standard deviation over {seeds} seeds; the "
-        "others: differences to it, p of a paired t-test, adjusted for all of "
-        "the table (Holm). Accuracy and effective views in training are those "
-        "of the last epoch.\n"
-    )
-    if question:
-        score, method = question
-        test = found.difference(method, score)
-        text += (
-            f"\nPrimary: {score.replace('_', ' ')}, {method} minus uniform, is "
-            f"{_interval(test)}, {_plain_p(test.p)}, by itself.\n"
-        )
-        test = found.difference(method, "original_accuracy")
-        if margin:
-            within = test.low * 100 > -margin
-            text += (
-                f"\nClean accuracy, {method} minus uniform, is "
-                f"{_interval(test)}: a loss of {margin:g} point or more is "
-                f"{'excluded' if within else 'not excluded'}.\n"
-            )
-    return text + f"\n{markdown.origin([record])}.\n"
-
-
-def _interval(test):
-    low, high = 100 * test.low, 100 * test.high
-    return f"{100 * test.mean:+.2f} points (95 %: {low:+.2f} to {high:+.2f})"
-
-
-def _plain_p(p):
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 @from_record("text_quickstart")
@@ -356,7 +299,7 @@ def diagnostics(record: dict) -> str:
 TABLES = (
     {
         "helps": helps,
-        "quickstart": from_record("quickstart")(compared),
+        "quickstart": from_record("quickstart")(comparisons.compared),
         "digits": digits_table.table_of,
         "text_quickstart": text_quickstart,
         "glue": glue,
@@ -369,7 +312,9 @@ TABLES = (
     }
     | {
         name: from_record(f"evidence/{name}")(
-            functools.partial(compared, question=question, margin=margin)
+            functools.partial(
+                comparisons.compared, question=question, margin=margin
+            )
         )
         for name, (question, margin) in _EVIDENCE.items()
     }

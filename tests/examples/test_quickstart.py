@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from examples import quickstart
-from experiments import tables
+from experiments import comparisons
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_what_was_looked_at_are_digits_and_their_weights(written):
 
 
 def test_the_table_has_all_methods(written):
-    lines = tables.compared(written[1], ("worst_accuracy", "hard 1"), 1.0)
+    lines = comparisons.compared(written[1], ("worst_accuracy", "hard 1"), 1.0)
     for method in ("hard 1", "hard 0.3", "soft", "plain"):
         assert f"| `{method}` - `uniform` |" in lines
     assert "Primary: worst accuracy, hard 1 minus uniform" in lines

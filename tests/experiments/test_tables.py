@@ -203,7 +203,9 @@ def test_the_text_quickstart_and_what_helps(tmp_path):
     write_runs(tmp_path / "text_quickstart.json", runs)
     method = {"mmel-h": "hard 1", "mmel-s": "soft"}
     digits = [(method.get(m, m), s, scores) for m, s, scores in runs]
-    write_runs(tmp_path / "quickstart.json", digits)
+    (tmp_path / "evidence").mkdir()
+    for part in ("alike", "original"):
+        write_runs(tmp_path / f"evidence/digits-u4-{part}.json", digits)
     one, uniform = ACCURACY["mmel-h"], ACCURACY["uniform"]
     row = cells(tables.text_quickstart(tmp_path))["`uniform`"]
     assert row[1:] == ["3", "52.0 ± 2.0", "", "", "0.250 ± 0.000"]
@@ -211,7 +213,7 @@ def test_the_text_quickstart_and_what_helps(tmp_path):
     rows = cells(tables.helps(tmp_path))
     assert len(rows) == 1 + 4
     for name in (
-        "digits, turned views, accuracy: right under all 45",
+        "digits, turned views: accuracy, right under all 45",
         "cifar10 ResNet8, 1000 images, accuracy",
     ):
         assert rows[name][1] == "52.00 ± 2.00"

@@ -1,0 +1,63 @@
+"""A record of `keras_mmel.compare` as a table of the documentation."""
+
+import math
+
+from experiments import markdown
+from keras_mmel.comparison import Comparison
+
+
+def compared(
+    record: dict, question: tuple[str, str] | None = None, margin: float = 0
+) -> str:
+    """A comparison: the baseline, and every other method's difference.
+
+    Args:
+        record: With the runs of `keras_mmel.compare`.
+        question: Score and method of the primary test, if there is one.
+        margin: Points by which clean accuracy may be lower.
+    """
+    found = Comparison(record["runs"], record["baseline"])
+    scores = ["original_accuracy", "mean_accuracy", "worst_accuracy"]
+    scores += ["original_nll", "worst_nll", "original_ece", "mean_ece"]
+    head, *rows = found.table(scores, adjusted=True)
+    for method, row in zip(found.methods, rows, strict=True):
+        accuracy = found.values(method, "train_accuracy").mean()
+        effective = found.values(method, "train_effective_views").mean()
+        row[0] = f"`{method}`" + " - `uniform`" * (method != found.baseline)
+        row.append(f"{100 * accuracy:.1f}")
+        row.append("" if math.isnan(effective) else f"{effective:.2f}")
+    header = ["method", "clean, %", "mean of the views, %", "worst, %"]
+    header += ["clean NLL", "worst NLL", "clean ECE, %", "ECE of the views, %"]
+    text = markdown.table([*header, "in training, %", "effective views"], rows)
+    seeds = len(found.values(found.baseline, scores[0]))
+    text += (
+        f"\nThe baseline: mean ± standard deviation over {seeds} seeds; the "
+        "others: differences to it, p of a paired t-test, adjusted for all of "
+        "the table (Holm). Accuracy and effective views in training are those "
+        "of the last epoch.\n"
+    )
+    if question:
+        score, method = question
+        test = found.difference(method, score)
+        text += (
+            f"\nPrimary: {score.replace('_', ' ')}, {method} minus uniform, is "
+            f"{_interval(test)}, {_plain_p(test.p)}, by itself.\n"
+        )
+        test = found.difference(method, "original_accuracy")
+        if margin:
+            within = test.low * 100 > -margin
+            text += (
+                f"\nClean accuracy, {method} minus uniform, is "
+                f"{_interval(test)}: a loss of {margin:g} point or more is "
+                f"{'excluded' if within else 'not excluded'}.\n"
+            )
+    return text + f"\n{markdown.origin([record])}.\n"
+
+
+def _interval(test):
+    low, high = 100 * test.low, 100 * test.high
+    return f"{100 * test.mean:+.2f} points (95 %: {low:+.2f} to {high:+.2f})"
+
+
+def _plain_p(p):
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
