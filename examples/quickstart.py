@@ -1,104 +1,76 @@
-r"""MMEL on scikit-learn's digits: real scans, few labels, nothing to download.
+r"""MMEL on scikit-learn's digits: few labels, turned views, no download.
 
-A small convnet learns 200 of the 1,797 digits (about 20 of each) and is tested
-on the others: as they are, and shifted by a pixel. Views are shifts of up to
-one pixel. The same network, the same number of steps, four ways to train it:
+A small convnet learns 200 of the 1,797 digits. Its views are turned and shifted
+by a pixel: most of them a little, few by up to 60 degrees. Afterwards it is
+asked about the other digits under every one of 45 turns and shifts: how often
+is it right on the untouched digit (original), on average (mean), and under all
+45 (worst)?
 
-    da       plain Keras `fit` on one view of each digit
-    uniform  six views of each digit, all of the same weight
-    mmel-h   the views weighted by their losses (hard)
-    mmel-s   the same against the prediction for the original (soft)
+    uniform    five views of each digit, all of the same weight: the baseline
+    hard 1     the views weighted by their losses, lambda_p = 1
+    hard 0.3   the same, nearer to the hardest view
+    soft       the views compared with the prediction for the original
+    plain      one view of each digit, and five times as many digits a step
 
-A seed decides the split, the initial weights and the views, the same for all
-four. `da` sees a sixth of the views; `uniform` is the comparison at equal cost.
+All of them make as many steps on as many views, from the same weights.
 
     python -m examples.quickstart
 
-It prints a table and writes a record (runs/quickstart.json). Two minutes on one
-core. Expected result: the record in experiments/results/quickstart.json, of
-which `python -m experiments.report` makes a table and a picture.
+It prints a table of paired differences, and writes a record and a picture under
+runs/. Expected: experiments/results/quickstart.json, about three minutes on two
+cores. A run that was stopped goes on when it is called again.
 """
 
 import argparse
 import os
+import pathlib
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-import scipy.stats
 import tensorflow as tf
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import keras_mmel
 from examples import records
-from examples import runs
+from examples import rotated
+from keras_mmel.comparison import Comparison
 
-METHODS = {"uniform": "uniform", "mmel-h": "hard", "mmel-s": "soft"}
-TRAINING_DIGITS = 200
-NUM_VIEWS = 6
-PADDING = 1
-BATCH_SIZE = 20
-# An epoch is several passes over the digits: each pass starts a pipeline,
-# which costs more than the ten steps that it feeds.
-PASSES = 4
-LEARNING_RATE = 2e-3
-# How many digits are looked at, and how many of them the picture shows.
-LOOK_AT, SHOW = 20, 3
-
-
-def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m examples.quickstart",
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--seeds", type=int, default=5, help="runs of each method")
-    add("--epochs", type=int, default=12, help=f"each {PASSES} passes")
-    add("--out", default="runs/quickstart.json", help="the record")
-    args = parser.parse_args(argv)
-    if min(args.seeds, args.epochs) < 1:
-        parser.error("--seeds and --epochs must be at least 1")
-    return args
+METHODS = {
+    "uniform": "uniform",
+    "hard 1": keras_mmel.objectives.Hard(1.0),
+    "hard 0.3": keras_mmel.objectives.Hard(0.3),
+    "soft": "soft",
+}
+SCORES = ("original_accuracy", "mean_accuracy", "worst_accuracy", "mean_nll")
+TRAINING_DIGITS, NUM_VIEWS, GROUPS = 200, 5, 4
+STEPS, EPOCHS, RATE = 3000, 2, 2e-3
+ANGLES = (-60, -45, -30, -15, 0, 15, 30, 45, 60)
+SHIFTS = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
+# How many training digits are looked at, and how many the picture shows.
+LOOK_AT, SHOW = 40, 3
 
 
-def split_digits(seed):
-    """Training and test digits, uint8 `(n, 8, 8, 1)` from 0 to 16."""
+def load(seed=0):
+    """Training and test digits with their labels, floats from 0 to 16."""
     digits = load_digits()
-    return train_test_split(
-        digits.images[..., None].astype("uint8"),
+    images, test_images, labels, test_labels = train_test_split(
+        digits.images[..., None].astype("float32"),
         digits.target.astype("int32"),
         train_size=TRAINING_DIGITS,
         stratify=digits.target,
         random_state=seed,
     )
+    return (images, labels), (test_images, test_labels)
 
 
-def shifted(images):
-    """The images in the eight positions one pixel away, `(8 * n, ...)`."""
-    padded = np.pad(images, [(0, 0), (1, 1), (1, 1), (0, 0)])
-    places = [place for place in np.ndindex(3, 3) if place != (1, 1)]
-    return np.concatenate([padded[:, r : r + 8, c : c + 8] for r, c in places])
-
-
-def training_groups(images, labels, seed, num_views):
-    examples = tf.data.Dataset.from_tensor_slices((images, labels))
-    return keras_mmel.data.group_views(
-        examples.repeat(PASSES),
-        keras_mmel.data.crop_and_flip(PADDING, flip=False),
-        num_views,
-        BATCH_SIZE,
-        seed=seed,
-        augment_original=num_views == 1,
-    )
-
-
-def make_network():
+def make_model():
     layers = keras.layers
-    return keras.Sequential(
+    model = keras.Sequential(
         [
             keras.Input((8, 8, 1)),
             layers.Rescaling(1 / 16),
@@ -109,127 +81,139 @@ def make_network():
             layers.Dense(10),
         ]
     )
-
-
-def loss_and_accuracy(network, images, labels):
-    """Mean crossentropy and accuracy of the network on plain images."""
-    logits = network(images, training=False)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    correct = np.argmax(logits, axis=-1) == labels
-    return float(loss(labels, logits)), float(np.mean(correct))
-
-
-class TestCurve(keras.callbacks.Callback):
-    """Test loss after each epoch."""
-
-    def __init__(self, *arguments):
-        super().__init__()
-        self.arguments, self.losses = arguments, []
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.losses.append(loss_and_accuracy(*self.arguments)[0])
-
-
-class Look(keras.callbacks.Callback):
-    """The weights of a few groups after epoch 2: early, while they differ."""
-
-    def __init__(self, groups):
-        super().__init__()
-        self.x, self.y = next(iter(groups.take(1)))
-        self.found = None
-
-    def on_epoch_end(self, epoch, logs=None):
-        if epoch > 1:
-            return
-        weights = self.model.view_weights(self.x, self.y)[:LOOK_AT]
-        # The least even ones.
-        chosen = np.argsort(scipy.stats.entropy(weights, axis=1))[:SHOW]
-        self.found = {
-            "after_steps": int(self.model.optimizer.iterations.numpy()),
-            "pixels": self.x["views"].numpy()[chosen, ..., 0],
-            "labels": self.y.numpy()[chosen],
-            "weights": np.round(weights[chosen], 4),
-        }
-
-
-def train(method, seed, epochs, look=False):
-    """One run for the record, and what a look at the weights saw or None."""
-    keras.utils.set_random_seed(seed)
-    images, test_images, labels, test_labels = split_digits(seed)
-    network = make_network()
-    if method == "da":
-        model = network
-        groups = training_groups(images, labels, seed, num_views=1)
-        data = groups.map(lambda x, y: (x["views"][:, 0], y))
-    else:
-        model = keras_mmel.MMELModel(network, objective=METHODS[method])
-        groups = data = training_groups(images, labels, seed, NUM_VIEWS)
+    rate = keras.optimizers.schedules.CosineDecay(RATE, STEPS)
     model.compile(
-        keras.optimizers.Adam(LEARNING_RATE),
+        keras.optimizers.Adam(rate),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
+        steps_per_execution=20,
     )
-    curve = TestCurve(network, test_images, test_labels)
-    callbacks = [curve, Look(groups)] if look else [curve]
-    start = time.process_time()
-    # The pipeline shuffles; plain Keras would warn that it does not.
-    log = model.fit(
-        data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks
-    ).history
-    cpu_seconds = time.process_time() - start
-    loss, accuracy = loss_and_accuracy(network, test_images, test_labels)
-    _, accuracy_shifted = loss_and_accuracy(
-        network, shifted(test_images), np.tile(test_labels, 8)
+    return model
+
+
+def training_groups(train, seed):
+    """Batches of groups: the digit as it is and four turned views of it."""
+    examples = tf.data.Dataset.from_tensor_slices(train)
+    passes = STEPS // EPOCHS * GROUPS // TRAINING_DIGITS
+    return keras_mmel.data.group_views(
+        # Several passes an epoch: each one starts a pipeline.
+        examples.repeat(passes),
+        rotated.rotated_views(degrees=60.0, power=4.0, shift=1),
+        NUM_VIEWS,
+        GROUPS,
+        seed=seed,
     )
-    curves = {"test_loss": np.round(curve.losses, 5)}
-    for name in ("loss", "original_loss", "effective_views"):
-        if name in log:
-            curves[name] = np.round(log[name], 5)
-    scores = {
-        "accuracy": accuracy,
-        "accuracy_shifted": accuracy_shifted,
-        "test_loss": loss,
-        "cpu_seconds": round(cpu_seconds, 2),
+
+
+def test_groups(test):
+    """The test digits under every turn and shift."""
+    examples = tf.data.Dataset.from_tensor_slices(test)
+    functions = rotated.grid(ANGLES, SHIFTS)
+    return keras_mmel.data.grid_views(examples, functions, 100).cache()
+
+
+def look(train, seed=0):
+    """What a hard model weighs most after half of the training, by group."""
+    keras.utils.set_random_seed(seed)
+    plain = make_model()
+    mmel = keras_mmel.MMELModel(plain, METHODS["hard 1"])
+    mmel.compile(plain.optimizer, plain.loss)
+    groups = training_groups(train, seed)
+    mmel.fit(groups, epochs=1, verbose=0)
+    batches = list(groups.take(LOOK_AT // GROUPS))
+    views = np.concatenate([x["views"] for x, _ in batches])
+    labels = np.concatenate([y for _, y in batches])
+    weights = mmel.view_weights({"views": views}, labels)
+    # The least even group of each class, the least even classes.
+    order = np.argsort(-weights.max(axis=1))
+    _, first = np.unique(labels[order], return_index=True)
+    chosen = order[np.sort(first)[:SHOW]]
+    return {
+        "after_steps": int(mmel.optimizer.iterations.numpy()),
+        "out_of": len(labels),
+        "pixels": np.round(views[chosen, ..., 0], 2),
+        "labels": labels[chosen],
+        "weights": np.round(weights[chosen], 4),
     }
-    run = {"method": method, "seed": seed, "scores": scores, "curves": curves}
-    return run, callbacks[1].found if look else None
+
+
+def draw(record):
+    """A record as a picture: weighted views, and worst-view accuracies."""
+    found = Comparison(record["runs"], record["baseline"])
+    seen = record["views"]
+    figure = Figure((9, 3.2), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    panels = left.subplots(len(seen["pixels"]), NUM_VIEWS, squeeze=False)
+    for row, group in enumerate(seen["pixels"]):
+        for column, pixels in enumerate(group):
+            panel = panels[row, column]
+            panel.imshow(np.array(pixels), cmap="gray_r", vmin=0, vmax=16)
+            weight = seen["weights"][row][column]
+            panel.set_title(f"{weight:.2f}", fontsize="small")
+            panel.set_axis_off()
+    left.suptitle("Views of three digits and their weights", fontsize="medium")
+    panel = right.subplots()
+    for place, method in enumerate(found.methods):
+        values = found.values(method, "worst_accuracy") * 100
+        panel.plot(values, [place] * len(values), "o", color="0.7", ms=4)
+        panel.plot(values.mean(), place, "D", color="C0")
+    panel.set_yticks(range(len(found.methods)), found.methods)
+    panel.invert_yaxis()
+    panel.set_xlabel("right under all 45 turns and shifts, %")
+    return figure
+
+
+def parse_arguments(argv=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.quickstart",
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--seeds", type=int, default=5, help="runs of each method")
+    add("--out", default="runs/quickstart", help="folder of what is written")
+    args = parser.parse_args(argv)
+    if args.seeds < 1:
+        parser.error("--seeds must be at least 1")
+    return args
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    found, seen = [], None
-    total = args.seeds * (1 + len(METHODS))
-    for seed in range(args.seeds):
-        for method in ("da", *METHODS):
-            look = method == "mmel-h" and seed == 0
-            run, looked_at = train(method, seed, args.epochs, look)
-            seen = looked_at or seen
-            found.append(run)
-            place = f"[{len(found)}/{total}] {method} seed {seed}: accuracy"
-            print(f"{place} {run['scores']['accuracy']:.2%}", flush=True)
+    out = pathlib.Path(args.out)
+    start, cpu = time.perf_counter(), time.process_time()
+    train, test = load()
+    found = keras_mmel.compare(
+        make_model,
+        lambda seed: training_groups(train, seed),
+        test_groups(test),
+        METHODS,
+        args.seeds,
+        epochs=EPOCHS,
+        records=out / "runs",
+    )
     record = {
-        "command": records.command_line(argv and [__file__, *argv]),
+        "command": records.command_line(
+            None if argv is None else [__file__, *argv]
+        ),
         "method": "quickstart",
-        "settings": {
-            "epochs": args.epochs,
-            "seeds": args.seeds,
-            "training_digits": TRAINING_DIGITS,
-            "num_views": NUM_VIEWS,
-            "padding": PADDING,
-            "batch_size": BATCH_SIZE,
-            "steps_per_epoch": PASSES * TRAINING_DIGITS // BATCH_SIZE,
-            "learning_rate": LEARNING_RATE,
-            "lambda_p": 1.0,
-            "lambda_t": 1.0,
-        },
+        "settings": found.runs[0]["settings"],
         "environment": records.environment(),
-        "cpu_seconds": time.process_time(),
-        "runs": found,
-        "views": seen,
+        "hours": (time.perf_counter() - start) / 3600,
+        "cpu_seconds": time.process_time() - cpu,
+        "baseline": found.baseline,
+        "runs": [
+            {key: run[key] for key in ("method", "seed", "scores", "log")}
+            for run in found.runs
+        ],
+        "views": look(train),
     }
-    records.write_record(args.out, record)
-    runs.print_scores(found)
-    print(f"Record: {args.out}")
+    records.write_record(out / "quickstart.json", record)
+    draw(record).savefig(out / "quickstart.png", dpi=150)
+    for row in found.table(SCORES):
+        print("  ".join(cell.ljust(20) for cell in row).rstrip())
+    print(f"In percent but for NLL; {args.seeds} seeds, paired t-tests.")
+    print(f"Record and picture: {out}")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ import statistics
 
 import matplotlib.figure
 import numpy as np
-from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator
-from matplotlib.ticker import NullLocator
 
+from examples import quickstart
 from examples import records
 from experiments import digits_table
 from experiments import paper_tables
@@ -39,7 +37,7 @@ def write(
     found = {}
     if (results / "quickstart.json").exists():
         record = records.read_record(results / "quickstart.json")
-        found["quickstart"] = quickstart(record)
+        found["quickstart"] = quickstart.draw(record)
     if digits := digits_table.read(results):
         found["digits"] = label_loss(digits)
     for table in PAPER_FIGURES:
@@ -54,96 +52,6 @@ def write(
             folder / f"{name}.png", dpi=130, metadata={"Software": None}
         )
     return [folder / f"{name}.png" for name in found]
-
-
-# The quickstart: views with their weights; losses and effective views
-
-
-def quickstart(record: dict) -> matplotlib.figure.Figure:
-    """Left, views of a few digits with their weights; right, the training."""
-    figure = matplotlib.figure.Figure((10, 4.4), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.25, 1))
-    views = record["views"]
-    pixels, weights = np.array(views["pixels"]), np.array(views["weights"])
-    rows, columns = weights.shape
-    left.suptitle(
-        f"Views of {rows} training digits and their weights in MMEL-H after "
-        f"{views['after_steps']} steps\n(bar: weight of the view in its "
-        "group; dashed: equal weights)",
-        fontsize=10,
-    )
-    axes = left.subplots(rows, columns, squeeze=False)
-    for row, column in np.ndindex(rows, columns):
-        _draw_view(
-            axes[row, column],
-            pixels[row, column],
-            weights[row, column],
-            1 / columns,
-        )
-    for column in range(columns):
-        name = "original" if column == 0 else f"view {column}"
-        axes[0, column].set_title(name, fontsize=9)
-    _draw_training(*right.subplots(2, 1, sharex=True), record)
-    return figure
-
-
-def _draw_view(axes, pixels, weight, equal):
-    height, width = pixels.shape
-    axes.imshow(
-        pixels, cmap="gray_r", vmin=0, vmax=16, extent=(0, width, height, 0)
-    )
-    bar, thickness = height + 0.5, 0.7
-    axes.add_patch(Rectangle((0, 0), width, height, fill=False, ec="#bbbbbb"))
-    axes.add_patch(Rectangle((0, bar), width, thickness, color="#e8e8e8"))
-    axes.add_patch(
-        Rectangle((0, bar), width * weight, thickness, color=COLORS["mmel-h"])
-    )
-    axes.plot(
-        [width * equal] * 2,
-        [bar - 0.25, bar + thickness + 0.25],
-        color="#333333",
-        linewidth=1,
-        linestyle=(0, (1.5, 1.5)),
-    )
-    axes.text(
-        width, bar + thickness + 0.3, f"{weight:.2f}", ha="right", va="top"
-    )
-    axes.set(xlim=(-0.1, width + 0.1), ylim=(height + 2.8, -0.1))
-    axes.axis("off")
-
-
-def _draw_training(loss_axes, views_axes, record):
-    """Means over the seeds, with a band of one standard deviation."""
-    settings = record["settings"]
-    for axes, name in (
-        (loss_axes, "test_loss"),
-        (views_axes, "effective_views"),
-    ):
-        for method, color in COLORS.items():
-            curves = [
-                run["curves"][name]
-                for run in record["runs"]
-                if run["method"] == method and name in run["curves"]
-            ]
-            if not curves:
-                continue
-            mean, deviation = np.mean(curves, axis=0), np.std(curves, axis=0)
-            x = settings["steps_per_epoch"] * np.arange(1, len(mean) + 1)
-            axes.plot(x, mean, ".-", color=color, label=method)
-            low, high = mean - deviation, mean + deviation
-            axes.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
-    loss_axes.set_title(f"Test loss (seeds: {settings['seeds']})", fontsize=10)
-    loss_axes.set_yscale("log")
-    loss_axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    loss_axes.yaxis.set_major_formatter("{x:g}")
-    loss_axes.yaxis.set_minor_locator(NullLocator())
-    loss_axes.legend(frameon=False, ncols=2)
-    views = settings["num_views"]
-    views_axes.set_title(
-        f"Effective number of views (of {views}; mmel-s weighs {views - 1})",
-        fontsize=10,
-    )
-    views_axes.set(xlabel="step")
 
 
 # Digits that lose their label

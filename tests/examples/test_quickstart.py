@@ -1,4 +1,4 @@
-"""The quickstart at toy size: its record and its table."""
+"""The quickstart at toy size: its record, its table and its picture."""
 
 import json
 
@@ -7,49 +7,62 @@ import pytest
 from sklearn.datasets import load_digits
 
 from examples import quickstart
-from tests.examples.toy_images import digits_network
+from experiments import tables
 
 
-def test_every_method_runs_and_is_recorded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(quickstart, "TRAINING_DIGITS", 40)
-    monkeypatch.setattr(quickstart, "PASSES", 1)
-    monkeypatch.setattr(quickstart, "make_network", digits_network)
-    monkeypatch.chdir(tmp_path)
-    words = ["--seeds", "1", "--epochs", "1", "--out", "deep/record.json"]
-    quickstart.main(words)
-    record = json.loads((tmp_path / "deep/record.json").read_text())
-    assert record["command"] == (
-        f"python -m examples.quickstart {' '.join(words)}"
-    )
-    methods = ["da", "uniform", "mmel-h", "mmel-s"]
-    assert [one["method"] for one in record["runs"]] == methods
-    lines = capsys.readouterr().out.splitlines()
-    for one, line in zip(record["runs"], lines[4:], strict=False):
-        scores, (loss,) = one["scores"], one["curves"]["test_loss"]
-        assert loss == pytest.approx(scores["test_loss"], abs=1e-4)
-        correct = scores["accuracy"] * (1797 - 40)
-        assert 0 < correct == pytest.approx(round(correct), abs=1e-6)
-        assert f"accuracy {scores['accuracy']:.4f}" in line
-    # What was looked at: real digits, shifted by a pixel at most.
-    views = record["views"]
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quickstart")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quickstart, "TRAINING_DIGITS", 40)
+        patch.setattr(quickstart, "STEPS", 40)
+        patch.setattr(quickstart, "ANGLES", (-30, 0))
+        patch.setattr(quickstart, "SHIFTS", ((0, 0),))
+        load = quickstart.load
+
+        def few():
+            train, (images, labels) = load()
+            return train, (images[:20], labels[:20])
+
+        patch.setattr(quickstart, "load", few)
+        quickstart.main(["--seeds", "2", "--out", str(folder)])
+    return folder, json.loads((folder / "quickstart.json").read_text())
+
+
+def test_every_method_runs_and_is_recorded(written):
+    folder, record = written
+    methods = ["uniform", "hard 1", "hard 0.3", "soft", "plain"]
+    assert [run["method"] for run in record["runs"]] == methods * 2
+    for run in record["runs"]:
+        right = run["scores"]["original_accuracy"] * 20
+        assert right == pytest.approx(round(right))
+        assert run["scores"]["worst_accuracy"] <= run["scores"]["mean_accuracy"]
+    assert (folder / "quickstart.png").stat().st_size > 10_000
+    assert len(list((folder / "runs").glob("*.json"))) == 10
+
+
+def test_what_was_looked_at_are_digits_and_their_weights(written):
+    views = written[1]["views"]
     digits, pixels = load_digits(), np.array(views["pixels"])
     assert pixels.shape[1:] == (quickstart.NUM_VIEWS, 8, 8)
     for group, label in zip(pixels, views["labels"], strict=True):
         same = np.all(digits.images == group[0], axis=(1, 2))
         assert digits.target[same].tolist() == [label]
-        padded = np.pad(group[0], 1)
-        shifts = [padded[r : r + 8, c : c + 8] for r, c in np.ndindex(3, 3)]
-        for view in group[1:]:
-            assert any(np.array_equal(view, shift) for shift in shifts)
     np.testing.assert_allclose(np.sum(views["weights"], axis=1), 1, atol=1e-3)
 
 
-def test_digits_are_split_by_class_and_by_seed():
-    images, test_images, labels, _ = quickstart.split_digits(3)
+def test_the_table_has_all_methods(written):
+    lines = tables.compared(written[1], ("worst_accuracy", "hard 1"), 1.0)
+    for method in ("hard 1", "hard 0.3", "soft", "plain"):
+        assert f"| `{method}` - `uniform` |" in lines
+    assert "Primary: worst accuracy, hard 1 minus uniform" in lines
+    assert "a loss of 1 point or more is" in lines
+
+
+def test_digits_are_split_by_class():
+    (images, labels), (test_images, _) = quickstart.load()
     assert set(np.bincount(labels)) <= {19, 20, 21}
     assert (len(images), len(test_images)) == (200, 1797 - 200)
-    others = quickstart.split_digits(4)[0]
-    assert not np.array_equal(images, others)
 
 
 def test_arguments_must_be_positive(capsys):

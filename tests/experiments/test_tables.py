@@ -191,33 +191,28 @@ class TestPaperTables:
             paper_tables.lines_of("rivals", "small", tmp_path)
 
 
-def test_quickstarts_and_what_helps(tmp_path):
+def test_the_text_quickstart_and_what_helps(tmp_path):
+    names = ["original_accuracy", "mean_accuracy", "worst_accuracy"]
     runs = [
-        (
-            method,
-            seed,
-            {"accuracy": value, "accuracy_shifted": value / 2}
-            | {"test_loss": 0.25, "cpu_seconds": 3.0, "loss": 0.25},
-        )
+        (method, seed, dict.fromkeys(["accuracy", *names], value))
         for method, values in ACCURACY.items()
         for seed, value in enumerate(values)
     ]
-    more = {"settings": {"seeds": 2}, "cpu_seconds": 99.6}
-    for name in ("quickstart", "text_quickstart"):
-        write_runs(tmp_path / f"{name}.json", runs, **more)
+    runs = [(m, s, {**scores, "loss": 0.25}) for m, s, scores in runs]
+    write_runs(tmp_path / "text_quickstart.json", runs)
+    method = {"mmel-h": "hard 1", "mmel-s": "soft"}
+    digits = [(method.get(m, m), s, scores) for m, s, scores in runs]
+    write_runs(tmp_path / "quickstart.json", digits)
     one, uniform = ACCURACY["mmel-h"], ACCURACY["uniform"]
-    text = tables.quickstart(tmp_path)
-    assert "100 CPU seconds" in text
-    row = cells(text)["`mmel-h`"]
-    assert row[1:3] == ["54.00 ± 2.65", "+2.00"]
-    assert row[3].startswith(f"{p_of(one, uniform)} (")
-    assert row[5] == "+1.00"
     row = cells(tables.text_quickstart(tmp_path))["`uniform`"]
     assert row[1:] == ["3", "52.0 ± 2.0", "", "", "0.250 ± 0.000"]
     write_rivals(tmp_path)
     rows = cells(tables.helps(tmp_path))
-    assert len(rows) == 1 + 3
-    for name in ("digits, accuracy", "cifar10 ResNet8, 1000 images, accuracy"):
+    assert len(rows) == 1 + 4
+    for name in (
+        "digits, turned views, accuracy: right under all 45",
+        "cifar10 ResNet8, 1000 images, accuracy",
+    ):
         assert rows[name][1] == "52.00 ± 2.00"
         assert rows[name][2].startswith(f"+2.00, p {p_of(one, uniform)} (")
         assert rows[name][3] == ""
