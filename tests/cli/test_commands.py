@@ -225,14 +225,9 @@ def test_bad_tables_are_named_with_their_lines(folder, tmp_path, capsys):
     path = tmp_path / "bad.csv"
     argv = ["--text", "t", "--id", "i", "--out", tmp_path / "o"]
 
-    def says(data):
-        path.write_bytes(data)
-        return (
-            fails([*AUGMENT[:-1], path, *argv], capsys),
-            fails(["import", path, *argv], capsys),
-        )
-
-    for line in says(b"i,t\n1,a\n2,\xff\n"):
+    path.write_bytes(b"i,t\n1,a\n2,\xff\n")
+    for command in ([*AUGMENT[:-1], path], ["import", path]):
+        line = fails([*command, *argv], capsys)
         assert "bad.csv, line 3: not UTF-8: byte 0xff" in line
     assert not (tmp_path / "o").exists()
 
@@ -251,16 +246,13 @@ def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     assert "Received: preset=" in fails([*argv, *COLUMNS, *out], capsys)
     tiny.make_checkpoint(tmp_path / "x", head=False)
     assert "head" in fails([*argv, *COLUMNS, *out], capsys)
-    shutil.rmtree(tmp_path / "x")
-    tiny.make_checkpoint(tmp_path / "x", tokenizer=None)
-    assert "tokenizer" in fails([*argv, *COLUMNS, *out], capsys)
     assert not (tmp_path / "o").exists()
 
 
 def test_wrong_directories_are_one_line(folder, augmented, tmp_path, capsys):
     command = [*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", augmented]
     line = fails([*command, "--seed", 1], capsys)
-    assert '"seed": 0 in place of "seed": 1' in line
+    assert "made.augmenter.seed=0 in place of made.augmenter.seed=1" in line
     line = fails(["inspect", augmented, "--id", "0", "x", "y"], capsys)
     assert "--id must name examples of the files. Received: x, y" in line
     line = fails(["inspect", folder], capsys)

@@ -133,18 +133,20 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
         if not shards.is_left_over(path.name)
     )
     if MANIFEST in names:
-        # A setting has a line of its own.
         there, now = (
-            [line.strip(" ,") for line in one.to_json().splitlines()]
+            _settings(json.loads(one.to_json()))
             for one in (read_manifest(directory), manifest)
+        )
+        was, is_now = (
+            ", ".join(one for one in a if one not in b)[:300]
+            for a, b in ((there, now), (now, there))
         )
         if there != now:
             raise ValueError(
                 "`directory` must be new, or that of a run with the same "
                 "settings; name another one, or delete it to begin anew. "
-                f"Received: directory={str(directory)!r}, which has "
-                f"{', '.join(one for one in there if one not in now)[:200]} "
-                f"in place of {', '.join(o for o in now if o not in there)}"
+                f"Received: directory={str(directory)!r}, which has {was} "
+                f"in place of {is_now}"
             )
         return
     if names:
@@ -205,3 +207,14 @@ def _tfds_files(directory, manifest):
             for path in folder.iterdir()
             if path.name not in names
         }
+
+
+def _settings(value, name=""):
+    """Gives every plain value of a nest with its name."""
+    if not isinstance(value, dict):
+        return [f"{name}={value!r}"]
+    return [
+        one
+        for key in sorted(value)
+        for one in _settings(value[key], f"{name}.{key}" if name else key)
+    ]

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import os
+from collections.abc import Callable
 from collections.abc import Iterator
 
 import keras
@@ -84,12 +85,12 @@ def label_augmented(
         )
     _check_outputs(teacher, manifest)
     encoder = encoder_for(manifest, tokenizer)
-    predict = Predictor(teacher, batch_size)
+    predict = predictor(teacher, batch_size)
 
     def label(records: Iterator[Record], tick) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
             table = make_table(block, encoder, max_length)
-            rows = iter(probabilities(predict(table)).tolist())
+            rows = iter(predict(table).tolist())
             for record in block:
                 own = tuple(next(rows))
                 views = tuple(
@@ -147,52 +148,43 @@ def _check_outputs(teacher, manifest):
         )
 
 
-class Predictor:
-    """Predictions of a classifier for every row of a table.
+def predictor(
+    classifier: keras.Model, batch_size: int
+) -> Callable[[TokenTable], np.ndarray]:
+    """Makes a function that predicts every row of a table.
 
     Rows are sorted by length and predicted in batches of one shape for each
     length; the prediction of a row does not depend on the others.
 
     Args:
-        classifier: A `BertTextClassifier`. Weights that change later count.
+        classifier: A `BertTextClassifier`.
         batch_size: Rows in a batch.
 
-    Example:
-
-    ```python
-    predict = Predictor(model)
-    logits = predict(load_table(source, model.tokenizer))
-    ```
+    Returns:
+        A function from a table to class probabilities, float32
+        (rows, classes), or to values (rows, 1).
     """
+    spec = tf.TensorSpec((batch_size, None), tf.int32)
+    names = ("token_ids", "segment_ids", "padding_mask")
 
-    def __init__(self, classifier: keras.Model, batch_size: int = 64):
-        self._batch_size = batch_size
-        spec = tf.TensorSpec((batch_size, None), tf.int32)
-        names = ("token_ids", "segment_ids", "padding_mask")
+    @tf.function(input_signature=[dict.fromkeys(names, spec)])
+    def outputs_of(inputs):
+        outputs = classifier(inputs, training=False)
+        if outputs.shape[-1] == 1:
+            return tf.cast(outputs, tf.float32)
+        probabilities = tf.nn.softmax(tf.cast(outputs, tf.float64))
+        return tf.cast(probabilities, tf.float32)
 
-        @tf.function(input_signature=[dict.fromkeys(names, spec)])
-        def logits(inputs):
-            return tf.cast(classifier(inputs, training=False), tf.float32)
-
-        self._logits = logits
-
-    def __call__(self, table: TokenTable) -> np.ndarray:
-        """Logits of every row, float32 (rows, classes)."""
+    def predict(table):
         inputs_of, lengths = gatherer(table), padded_lengths(table)
         order = np.argsort(lengths, kind="stable")
         found = []
-        for start in range(0, len(order), self._batch_size):
-            rows = order[start : start + self._batch_size]
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
             # A batch that is not full is filled up with its last row.
-            filled = np.pad(rows, (0, self._batch_size - len(rows)), "edge")
+            filled = np.pad(rows, (0, batch_size - len(rows)), "edge")
             inputs = inputs_of(filled, lengths[rows[-1]])
-            found.append(self._logits(inputs)[: len(rows)])
+            found.append(outputs_of(inputs)[: len(rows)])
         return np.concatenate(found)[np.argsort(order)]
 
-
-def probabilities(logits: np.ndarray) -> np.ndarray:
-    """Class probabilities of (rows, classes), or values as they are."""
-    if logits.shape[1] == 1:
-        return logits.astype("float32")
-    logits = logits.astype("float64")
-    return tf.nn.softmax(logits).numpy().astype("float32")
+    return predict

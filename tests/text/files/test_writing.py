@@ -166,11 +166,14 @@ def test_augmenter_that_fails_leaves_whole_shards(tmp_path, whole):
 @pytest.mark.parametrize(
     ("options", "difference"),
     [
-        ({"augmenter": FakeAugmenter(1)}, '"seed": 0 in place of "seed": 1'),
-        ({"source": make_source(11)}, '"num_examples": 10'),
-        ({"split": "dev"}, '"split": "train" in place of "split": "dev"'),
+        (
+            {"augmenter": FakeAugmenter(1)},
+            "seed=0 in place of made.augmenter.seed=1",
+        ),
+        ({"source": make_source(11)}, "num_examples=10"),
+        ({"split": "dev"}, "split='train' in place of split='dev'"),
         ({"source": make_source(names="abc")}, "label_names"),
-        ({"source": make_source(10, 2)}, '"num_texts": 1 in place'),
+        ({"source": make_source(10, 2)}, "num_texts=1 in place"),
     ],
 )
 def test_other_settings_are_refused(whole, options, difference):

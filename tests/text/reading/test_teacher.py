@@ -9,7 +9,6 @@ from keras_mmel.text import load_text_classifier
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.reading import teacher as teachers
-from keras_mmel.text.reading.token_table import make_table
 from tests.text import made_records
 from tests.text import tiny
 
@@ -138,43 +137,6 @@ def test_a_run_goes_on(directory, labelled, teacher, tmp_path):
     for path in labelled.iterdir():
         other = tmp_path / path.name
         assert path.read_bytes() == other.read_bytes(), path.name
-
-
-class TestPredictor:
-    def records(self, tokenizer):
-        return made_records.make_records(21, tokenizer, views=(0, 0))
-
-    def test_rows_one_by_one(self, teacher):
-        records = self.records(teacher.tokenizer)
-        table = make_table(records, teacher.tokenizer, max_length=9)
-        found = teachers.Predictor(teacher, batch_size=8)(table)
-        assert found.shape == (21, 3) and found.dtype == np.float32
-        for record, row in zip(records, found, strict=True):
-            expected = predict(teacher, record.texts, 9)
-            np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
-
-    def test_weights_that_change_count(self, teacher):
-        table = make_table(self.records(None), teacher.tokenizer)
-        predictor = teachers.Predictor(teacher)
-        before = predictor(table)
-        bias = teacher.output_dense.bias
-        bias.assign_add([1.0, 2.0, 3.0])
-        after = predictor(table)
-        bias.assign_sub([1.0, 2.0, 3.0])
-        np.testing.assert_allclose(after - before, [[1, 2, 3]] * 21, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("logits", "expected"),
-    [
-        ([[1000.0, 999.0]], [[1 / (1 + np.exp(-1.0)), 1 / (1 + np.exp(1.0))]]),
-        ([[2.5], [-1.0]], [[2.5], [-1.0]]),
-    ],
-)
-def test_probabilities(logits, expected):
-    found = teachers.probabilities(np.array(logits, "float32"))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert found.dtype == np.float32
 
 
 def test_teachers_that_do_not_fit(folder, directory, teacher, tmp_path):
