@@ -5,6 +5,7 @@ Example:
 """
 
 import argparse
+import io
 import os
 import pathlib
 import shutil
@@ -72,7 +73,8 @@ def run(options: argparse.Namespace) -> None:
         width=shutil.get_terminal_size().columns,
     )
     # Texts may have characters that the terminal's encoding has not.
-    sys.stdout.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout.write(text)
     if options.html:
         print(f"Page: {options.html}")

@@ -107,12 +107,14 @@ def group_losses(
             had per view.
     """
     label, teacher = split_labels(y)
-    names = prediction if isinstance(prediction, dict) else output_names
-    if teacher is not None and {"label", "teacher"} <= set(names or ()):
+    names = list(
+        prediction if isinstance(prediction, dict) else output_names or ()
+    )
+    if teacher is not None and {"label", "teacher"} <= set(names):
         raise ValueError(
             'Labels for outputs named "label" and "teacher" cannot be told '
             "from labels with teacher predictions. Give the outputs other "
-            f"names. Received: outputs {list(names)}"
+            f"names. Received: outputs {names}"
         )
     checks.check_labels(label, sizes)
     if sample_weight is not None:

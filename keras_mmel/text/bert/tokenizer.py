@@ -224,7 +224,7 @@ class Tokenizer:
 
     def encode(
         self,
-        texts: Sequence[str | tuple[str, str]],
+        texts: Sequence[str | tuple[str, ...]],
         max_length: int | None = None,
     ) -> list[Encoded]:
         """Encodes sentences and pairs of sentences.
