@@ -105,7 +105,6 @@ def own_loss(y_true, y_pred):
         functools.partial(losses.huber, delta=2.0),
         losses.CategoricalGeneralizedCrossEntropy(),
     ],
-    ids=str,
 )
 def test_a_loss_without_a_twin_says_what_to_give(loss):
     assert twin_of(loss) is None
