@@ -22,6 +22,7 @@ from experiments import rivals
 Hard = keras_mmel.objectives.Hard
 VIEWS, GROUPS, HELD_OUT = 5, 20, 2000
 RATES = (1e-3, 3e-3, 1e-2)
+STEPS, EPOCH = {"p2": 10_000, "p3": 2000}, 1000
 FIRST_SEED = 300
 ANGLES = (-60, -45, -30, -15, 0, 15, 30, 45, 60)
 SHIFTS = ((0, 0), (2, 0), (-2, 0), (0, 2), (0, -2))
@@ -111,16 +112,16 @@ def grid_of(examples, functions):
     return grid.map(lambda x, y: ({"views": standardize(x["views"])}, y))
 
 
-def crops(images, seeds):
-    return keras_mmel.data.crop_and_flip(2)(images, seeds)
-
-
 def run(options):
     is_p2 = options.experiment == "p2"
-    size, steps = (5000, 10_000) if is_p2 else (1000, 2000)
-    epochs = steps // 1000
+    size, steps = 5000 if is_p2 else 1000, STEPS[options.experiment]
+    epochs = steps // EPOCH
     train, held_out, test = load(size, options.data_dir)
-    augment = rotated.rotated_views(60.0, 4.0, 1, flip=True) if is_p2 else crops
+    augment = (
+        rotated.rotated_views(60.0, 4.0, 1, flip=True)
+        if is_p2
+        else keras_mmel.data.crop_and_flip(2)
+    )
     functions = rotated.grid(ANGLES) if is_p2 else rotated.grid((0,), SHIFTS)
     chosen_by = "mean_accuracy" if is_p2 else "original_nll"
     test_grid = grid_of(test, functions)
