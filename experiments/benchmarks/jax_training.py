@@ -24,8 +24,8 @@ def crop_and_flip(images: Any, key: Any, padding: int = 4) -> Any:
 
     Args:
         images: `(n, height, width, channels)`.
-        key: of `jax.random`.
-        padding: black pixels on every side.
+        key: Of `jax.random`.
+        padding: Black pixels on every side.
 
     Returns:
         Like `images`.
@@ -59,8 +59,8 @@ class ScannedTraining:
     """Trains one model; states of other models of its kind fit as well.
 
     Args:
-        model: compiled, with a constant learning rate.
-        num_views: the size of a group.
+        model: Compiled, with a constant learning rate.
+        num_views: The size of a group.
     """
 
     def __init__(self, model: keras.Model, num_views: int):
@@ -100,7 +100,7 @@ class ScannedTraining:
         """Steps of training.
 
         Args:
-            state: where to start.
+            state: Where to start.
             images: `(steps, batch, ...)`.
             labels: `(steps, batch)`.
             keys: `(steps,)`, of `jax.random`, for the views.

@@ -19,9 +19,9 @@ class PaperValue:
     """One number of the paper.
 
     Attributes:
-        mean: in percent; two numbers for MNLI, matched and mismatched.
-        std: the same for the deviation; None where the paper has none.
-        hours: training time; None where the paper has none.
+        mean: In percent; two numbers for MNLI, matched and mismatched.
+        std: The same for the deviation; None where the paper has none.
+        hours: Training time; None where the paper has none.
     """
 
     mean: tuple[float, ...]

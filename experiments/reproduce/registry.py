@@ -30,10 +30,10 @@ def collect(
     """The cells of some tables, in order.
 
     Args:
-        tables: names in `TABLES`.
+        tables: Names in `TABLES`.
         scale: `"paper"` or `"small"`.
-        places: where data and results are.
-        only: keep the cells that every one of these words picks. A word that is
+        places: Where data and results are.
+        only: Keep the cells that every one of these words picks. A word that is
             the method of a cell picks the cells of that method; any other
             picks those whose `table/name` holds it.
 

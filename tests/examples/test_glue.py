@@ -15,6 +15,7 @@ from tests.text import tiny
 TOY = ["--batch_size", "8", "--num_views", "3", "--epochs", "2"]
 TOY += ["--learning_rate", "1e-2", "--max_length", "20"]
 ALL = ("all", "--method", "mmel-h")
+STUDENT = ("mmel-h", "teacher")
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +29,14 @@ def _fakes(monkeypatch):
     glue_fakes.install(monkeypatch)
 
 
-def run(folder, bert, *words):
-    presets = [
-        word
-        for name in ("student", "teacher", "masked_lm")
-        for word in (f"--{name}", bert)
-    ]
+def run(folder, bert, step, *words):
+    """The records, by method and kind of labels."""
+    for name in ("student", "teacher", "masked_lm"):
+        words = (f"--{name}", bert, *words)
     where = ["--out", str(folder / "out"), "--work_dir", str(folder / "work")]
-    glue.main([words[0], *TOY, *presets, *where, *words[1:]])
+    glue.main([step, *TOY, *where, *words])
     found = records.read_records(folder / "out")
-    return {(r["method"], r["settings"]["labels"], r["seed"]): r for r in found}
+    return {(r["method"], r["settings"]["labels"]): r for r in found}
 
 
 @pytest.fixture(scope="module")
@@ -51,30 +50,25 @@ def whole(tmp_path_factory, bert):
 class TestEveryStep:
     def test_a_record_for_each_run(self, whole):
         folder, found = whole
-        assert set(found) == {("teacher", None, 0), ("mmel-h", "teacher", 0)}
+        assert set(found) == {("teacher", None), STUDENT}
         for record in found.values():
-            curves = record["curves"]
-            assert len(curves["loss"]) == len(curves["val_accuracy"]) == 2
+            curves, scores = record["curves"], record["scores"]
+            accuracy = curves["val_accuracy"]
+            assert len(curves["loss"]) == len(accuracy) == 2
             assert curves["val_epoch"] == [1, 2]
-            last = record["scores"]["last"]
-            assert last == {"accuracy": curves["val_accuracy"][1], "epoch": 2}
-            best = record["scores"]["best"]
-            assert best["accuracy"] == max(curves["val_accuracy"])
+            assert scores["last"] == {"accuracy": accuracy[1], "epoch": 2}
+            assert scores["best"]["accuracy"] == max(accuracy)
             assert record["command"].startswith("python -m examples.glue all")
             assert str(folder.parent) not in json.dumps(record)
-        weights = found["mmel-h", "teacher", 0]["curves"]["effective_views"]
+        weights = found[STUDENT]["curves"]["effective_views"]
         assert all(1 < one <= 3 for one in weights)
         assert not list((folder / "work").rglob("*.npz"))
-
-    def test_the_files_are_labelled_by_the_teacher(self, whole):
-        folder, _ = whole
-        (data,) = (folder / "work" / "labelled").iterdir()
-        read = list(files.read_records(data))
-        assert len(read) == 24
-        assert all(len(record.views) == 2 for record in read)
-        assert all(len(record.teacher) == 2 for record in read)
         (path,) = (folder / "work" / "teacher").iterdir()
         assert path.suffix == ".keras"
+        (data,) = (folder / "work" / "labelled").iterdir()
+        read = list(files.read_records(data))
+        assert [len(record.views) for record in read] == [2] * 24
+        assert all(len(record.teacher) == 2 for record in read)
 
     def test_nothing_is_done_twice(self, whole, bert, monkeypatch, capsys):
         folder, found = whole
@@ -85,14 +79,14 @@ class TestEveryStep:
         after = {p: p.stat().st_mtime_ns for p in folder.rglob("*.tf*")}
         assert before == after
 
-    def test_table(self, whole, capsys):
+    @pytest.mark.parametrize("rule", ["last", "best"])
+    def test_table(self, rule, whole, capsys):
         folder, found = whole
-        scores = found["mmel-h", "teacher", 0]["scores"]
-        for rule in ("last", "best"):
-            glue.main(["table", "--out", str(folder / "out"), "--report", rule])
-            lines = capsys.readouterr().out.splitlines()
-            (line,) = [line for line in lines if "mmel-h" in line]
-            assert f"  accuracy {scores[rule]['accuracy']:.4f}  " in line
+        glue.main(["table", "--out", str(folder / "out"), "--report", rule])
+        lines = capsys.readouterr().out.splitlines()
+        (line,) = [line for line in lines if "mmel-h" in line]
+        accuracy = found[STUDENT]["scores"][rule]["accuracy"]
+        assert f"  accuracy {accuracy:.4f}  " in line
 
     @pytest.mark.slow
     def test_a_run_that_was_stopped_goes_on(
@@ -100,7 +94,6 @@ class TestEveryStep:
     ):
         folder, found = whole
         (tmp_path / "work").symlink_to(folder / "work")
-        words = ("train", "--method", "mmel-h", "--seeds", "0")
         begin = Progress.on_epoch_begin
 
         def stop(self, epoch, logs=None):
@@ -111,43 +104,40 @@ class TestEveryStep:
         with monkeypatch.context() as patch:
             patch.setattr(Progress, "on_epoch_begin", stop)
             with pytest.raises(KeyboardInterrupt):
-                run(tmp_path, bert, *words)
-        capsys.readouterr()
-        parts = run(tmp_path, bert, *words)["mmel-h", "teacher", 0]
+                run(tmp_path, bert, "train", *ALL[1:])
+        parts = run(tmp_path, bert, "train", *ALL[1:])[STUDENT]
         assert "continues after epoch 1" in capsys.readouterr().out
-        together = found["mmel-h", "teacher", 0]
-        assert parts["settings"] == together["settings"]
-        for name, curve in together["curves"].items():
+        assert parts["settings"] == found[STUDENT]["settings"]
+        for name, curve in found[STUDENT]["curves"].items():
             np.testing.assert_allclose(
                 parts["curves"][name], curve, rtol=1e-4, err_msg=name
             )
 
 
 @pytest.mark.slow
-class TestVariants:
-    def test_every_method_with_both_labels_of_a_regression(
-        self, bert, tmp_path
-    ):
-        words = ["all", "--tasks", "stsb", "--method", "all", "--labels"]
-        words += ["teacher", "original", "--epochs", "1"]
-        found = run(tmp_path, bert, *words)
-        assert len(found) == 2 + 4 * 2
-        for (method, _, _), record in found.items():
-            epochs = 3 if method == "da-long" else 1
-            assert len(record["curves"]["loss"]) == epochs
-            assert record["curves"]["val_epoch"] == [epochs]
-            assert np.isfinite(record["curves"]["loss"]).all()
-            assert -1 <= record["scores"]["last"]["spearman"] <= 1
+def test_every_method_with_both_labels_of_a_regression(bert, tmp_path):
+    words = ["--tasks", "stsb", "--method", "all", "--epochs", "1"]
+    found = run(
+        tmp_path, bert, "all", *words, "--labels", "teacher", "original"
+    )
+    assert len(found) == 2 + 4 * 2
+    for (method, _), record in found.items():
+        epochs = 3 if method == "da-long" else 1
+        assert len(record["curves"]["loss"]) == epochs
+        assert record["curves"]["val_epoch"] == [epochs]
+        assert np.isfinite(record["curves"]["loss"]).all()
+        assert -1 <= record["scores"]["last"]["spearman"] <= 1
 
-    def test_real_sentences(self, tmp_path, shared_dir, monkeypatch):
-        monkeypatch.undo()
-        preset = str(shared_dir / "models" / "bert_tiny_mlm")
-        words = ["all", "--limit", "64", "--eval_limit", "32"]
-        words += ["--data_dir", str(shared_dir / "data" / "tfds")]
-        found = run(tmp_path, preset, *words, "--method", "mmel-s")
-        record = found["mmel-s", "teacher", 0]
-        assert "--data_dir" not in record["command"]
-        assert 0 <= record["scores"]["last"]["accuracy"] <= 1
+
+@pytest.mark.slow
+def test_real_sentences(tmp_path, shared_dir, monkeypatch):
+    monkeypatch.undo()
+    preset = str(shared_dir / "models" / "bert_tiny_mlm")
+    words = ["--limit", "64", "--eval_limit", "32", "--method", "mmel-s"]
+    words += ["--data_dir", str(shared_dir / "data" / "tfds")]
+    record = run(tmp_path, preset, "all", *words)["mmel-s", "teacher"]
+    assert "--data_dir" not in record["command"]
+    assert 0 <= record["scores"]["last"]["accuracy"] <= 1
 
 
 def test_data_that_are_not_there(tmp_path, monkeypatch):
@@ -161,15 +151,13 @@ def test_data_that_are_not_there(tmp_path, monkeypatch):
 
 def test_students_without_what_comes_first(bert, tmp_path):
     with pytest.raises(FileNotFoundError, match="labelled"):
-        run(tmp_path, bert, "train", "--method", "mmel-h")
+        run(tmp_path, bert, "train", *ALL[1:])
 
 
 def test_the_recipe_of_fine_tuning(bert):
     """Linear decay without warm-up; biases and norms are not decayed."""
-    model = text.load_text_classifier(bert, 2)
-    fine_tuning.compile_model(
-        model, 4e-4, 70, fine_tuning.loss_of(2), weight_decay=0.1
-    )
+    model, loss = text.load_text_classifier(bert, 2), fine_tuning.loss_of(2)
+    fine_tuning.compile_model(model, 4e-4, 70, loss, weight_decay=0.1)
     schedule = model.optimizer._learning_rate
     rates = [float(schedule(step)) for step in (0, 35, 69, 70)]
     expected = [4e-4, 2e-4, 4e-4 / 70, 0]

@@ -3,7 +3,6 @@
 import csv
 import json
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -15,22 +14,25 @@ TOY = ["--epochs", "1", "--seeds", "1", "--num_views", "3"]
 TOY += ["--batch_size", "8", "--max_length", "24"]
 
 
+def run(folder, rows, *words):
+    """The record of a run on these rows of a CSV."""
+    preset = make_checkpoint(folder / "bert", num_hidden_layers=1)
+    with open("mine.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    words = ["--masked_lm", str(preset), "--csv", "mine.csv", *TOY, *words]
+    text_quickstart.main(words)
+    return json.loads((folder / "runs/text_quickstart.json").read_text())
+
+
 @pytest.mark.slow
-def test_pairs_of_a_csv(tmp_path, monkeypatch, capsys):
-    preset = make_checkpoint(tmp_path / "bert")
-    with (tmp_path / "mine.csv").open("w", encoding="utf-8", newline="") as f:
-        rows = [
-            (f'a "good" film, {n}\nwas it?', "no, caf\u00e9", "bga"[n % 3])
-            for n in range(24)
-        ]
-        csv.writer(f).writerows([("question", "answer", "verdict"), *rows])
+def test_pairs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    text_quickstart.main(
-        ["--masked_lm", str(preset), "--csv", "mine.csv"]
-        + ["--text", "question", "answer", "--label", "verdict"]
-        + [*TOY, "--work_dir", "work", "--out", "deep/record.json"]
-    )
-    record = json.loads((tmp_path / "deep" / "record.json").read_text())
+    rows = [("question", "answer", "verdict")] + [
+        (f'a "good" film, {n}\nwas it?', "no, caf\u00e9", "bga"[n % 3])
+        for n in range(24)
+    ]
+    words = ["--text", "question", "answer", "--label", "verdict"]
+    record = run(tmp_path, rows, *words)
     methods = ["baseline", "uniform", "mmel-h"]
     assert [one["method"] for one in record["runs"]] == methods
     assert record["examples"] == {"train": 12, "test": 12}
@@ -38,49 +40,41 @@ def test_pairs_of_a_csv(tmp_path, monkeypatch, capsys):
         assert len(one["curves"]["loss"]) == 1
         correct = one["scores"]["accuracy"] * 12
         assert correct == pytest.approx(round(correct), abs=1e-4)
-    assert record["command"].startswith(
-        "python -m examples.text_quickstart --masked_lm bert --csv mine.csv"
-    )
+    command = "python -m examples.text_quickstart --masked_lm bert --csv mine"
+    assert record["command"].startswith(command)
     # Views are of the training texts; the server takes strings.
-    read = list(files.read_records(tmp_path / "work" / "labelled"))
+    folder = tmp_path / "runs" / "text_quickstart"
+    read = list(files.read_records(folder / "labelled"))
     assert len(read) == 12
     assert all(len(one.views) == 2 and one.teacher for one in read)
-    loaded = tf.saved_model.load(str(tmp_path / "work" / "served"))
-    found = loaded.signatures["serving_default"](
+    served = tf.saved_model.load(str(folder / "served"))
+    found = served.signatures["serving_default"](
         text_a=tf.constant(["was it?"]), text_b=tf.constant(["yes"])
     )
-    p = found["probabilities"].numpy()
-    np.testing.assert_allclose(p.sum(), 1, rtol=1e-5)
-    assert found["label"].numpy()[0].decode() == "abg"[p.argmax()]
+    best = found["probabilities"].numpy().argmax()
+    assert found["label"].numpy()[0].decode() == "abg"[best]
     assert capsys.readouterr().out.count("was it? | ") == 3
 
 
 @pytest.mark.slow
 def test_regression_twice_in_the_same_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    preset = make_checkpoint(tmp_path / "bert")
-    lines = [f"a film of the year {n},{n / 3}" for n in range(20)]
-    (tmp_path / "mine.csv").write_text("\n".join(["text,label", *lines]))
-    words = ["--masked_lm", str(preset), "--csv", "mine.csv", *TOY]
-    text_quickstart.main(words)
-    text_quickstart.main([*words, "--mask_ratio", "0.2"])
-    record = json.loads((tmp_path / "runs/text_quickstart.json").read_text())
-    assert record["command"].endswith("--mask_ratio 0.2")
-    assert list(record["runs"][-1]["scores"]) == ["loss"]
+    rows = [(f"a film of the year {n}", n / 3) for n in range(20)]
+    for ratio in ("0.4", "0.2"):
+        words = ["--mask_ratio", ratio]
+        record = run(tmp_path, [("text", "label"), *rows], *words)
+        assert record["command"].endswith(f"--mask_ratio {ratio}")
+        assert list(record["runs"][-1]["scores"]) == ["loss"]
 
 
-def test_reviews_are_different_and_of_both_classes():
-    reviews = text_quickstart.make_reviews(300, seed=1).records
-    assert len({one.texts for one in reviews}) == 300
-    assert 100 < sum(one.label for one in reviews) < 200
-    assert reviews == text_quickstart.make_reviews(300, seed=1).records
-    assert reviews != text_quickstart.make_reviews(300, seed=2).records
-
-
-def test_split_keeps_every_example_once():
-    source = text_quickstart.make_reviews(10, seed=0)
+def test_made_reviews_and_their_split():
+    source = text_quickstart.make_reviews(300, seed=1)
+    assert len({one.texts for one in source.records}) == 300
+    assert 100 < sum(one.label for one in source.records) < 200
+    assert source.records == text_quickstart.make_reviews(300, 1).records
+    assert source.records != text_quickstart.make_reviews(300, 2).records
     train, test = text_quickstart.split(source, 0.3)
-    assert (len(train), len(test)) == (7, 3)
+    assert (len(train), len(test)) == (210, 90)
     found = sorted(
         train.records + test.records, key=lambda one: int(one.example_id)
     )

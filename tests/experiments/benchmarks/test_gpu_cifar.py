@@ -1,5 +1,7 @@
 import importlib.util
-import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -7,7 +9,9 @@ from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
 from examples import cifar
+from examples import records
 from experiments.benchmarks import packed_images
+from tests.examples import toy_images
 from tests.scripts.child import run
 
 needs_jax = pytest.mark.skipif(
@@ -88,8 +92,16 @@ def test_packed_images(tmp_path):
 @needs_jax
 @pytest.mark.slow
 def test_a_run_leaves_a_record(tmp_path):
-    output = run("run_gpu_cifar", tmp_path, KERAS_BACKEND="jax")
-    record = json.loads(output.splitlines()[-1])
+    packed_images.pack(*toy_images.load("cifar10"), tmp_path / "packed")
+    words = ["--depth", "8", "--epochs", "3", "--batch_size", "10"]
+    words += ["--num_views", "2", "--limit", "20", "--out", tmp_path / "out"]
+    subprocess.run(
+        [sys.executable, "-m", "experiments.benchmarks.gpu_cifar"]
+        + [tmp_path / "packed", *words],
+        env=os.environ | {"KERAS_BACKEND": "jax"},
+        check=True,
+    )
+    (record,) = records.read_records(tmp_path / "out")
     assert len(record["curves"]["loss"]) == 3
     assert record["environment"]["backend"] == "jax"
     assert 0 <= record["scores"]["accuracy"] <= 1
