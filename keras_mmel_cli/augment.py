@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--masked_lm",
         required=True,
         metavar="PRESET",
-        help="hf://owner/name, kaggle://..., a keras-hub name, or a directory",
+        help="hf://owner/name, kaggle://..., or a directory",
     )
     add(
         "--data",

@@ -3,10 +3,9 @@
 Needs torch and transformers, which the project does not depend on:
 
     python tests/scripts/make_text_references.py \
-        --masked_lm ../shared/models/bert_tiny_mlm --encoder DIRECTORY
+        --masked_lm ../shared/models/bert_tiny_mlm
 
-writes tests/text/reference/{masked_lm,encoder,tokenizer}.json. DIRECTORY is
-the checkpoint of all-MiniLM-L6-v2 in Hugging Face layout.
+writes tests/text/bert/reference/{masked_lm,tokenizer}.json.
 """
 
 import argparse
@@ -116,29 +115,6 @@ def masked_lm(directory):
     return {"versions": versions(), "fixed": fixed.tolist(), "cases": cases}
 
 
-def encoder(directory):
-    model = transformers.BertModel.from_pretrained(directory).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
-    cases = []
-    for text in SENTENCES[:6] + PAIRS:
-        pair = (text,) if isinstance(text, str) else text
-        encoded = tokenizer(*pair, return_tensors="pt")
-        with torch.no_grad():
-            output = model(**encoded)
-        hidden = output.last_hidden_state[0]
-        cases.append(
-            {
-                "text": text,
-                "token_ids": encoded["input_ids"][0].tolist(),
-                "segment_ids": encoded["token_type_ids"][0].tolist(),
-                "sequence": rounded(hidden[:, :12]),
-                "norm": rounded(hidden.double().norm(dim=-1)),
-                "pooled": rounded(output.pooler_output[0, :64]),
-            }
-        )
-    return {"versions": versions(), "cases": cases}
-
-
 def tokens(directory):
     tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
     cased = transformers.BertTokenizer(
@@ -171,12 +147,10 @@ def versions():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--masked_lm", required=True)
-    parser.add_argument("--encoder", required=True)
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     for name, made in {
         "masked_lm": masked_lm(arguments.masked_lm),
-        "encoder": encoder(arguments.encoder),
         "tokenizer": tokens(arguments.masked_lm),
     }.items():
         text = json.dumps(made, separators=(",", ":"))

@@ -83,7 +83,7 @@ def write(directory, records, tokenizer=None, num_shards=2, names=None):
     write_records(
         directory,
         source,
-        lambda records, tick: records,
+        lambda records: records,
         made={"augmenter": {"tokenizer": fingerprint}},
         num_shards=num_shards,
         progress=False,

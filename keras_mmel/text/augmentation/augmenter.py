@@ -3,18 +3,16 @@
 import functools
 import hashlib
 import itertools
-import math
 import numbers
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 
 import keras
+import tensorflow as tf
 
 from keras_mmel.text.augmentation.augmented import Augmented
 from keras_mmel.text.augmentation.augmented import combine
-from keras_mmel.text.augmentation.encoder import arrays
 from keras_mmel.text.augmentation.encoder import take_encoder
 from keras_mmel.text.augmentation.masking import Masking
 from keras_mmel.text.augmentation.masking import words_to_fill_in
@@ -113,7 +111,11 @@ class MaskedLMAugmenter:
         _among("search", search, ("greedy", "beam"))
         _among("unit", unit, ("token", "word"))
         _among("pairs", pairs, ("separate", "concatenated"))
-        _share("mask_ratio", mask_ratio)
+        if not 0 <= mask_ratio <= 1:
+            raise ValueError(
+                "`mask_ratio` must be a number from 0 to 1. Received: "
+                f"mask_ratio={mask_ratio!r}"
+            )
         self.tokenizer = _tokenizer_of(masked_lm, tokenizer)
         self._encoder = take_encoder(masked_lm)
         words, known = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
@@ -123,12 +125,6 @@ class MaskedLMAugmenter:
                 f"Received: {words} tokens for a vocabulary of {known}"
             )
         allowed = words_to_fill_in(self.tokenizer, unit)
-        if num_augmented > len(allowed):
-            raise ValueError(
-                "`num_augmented` must be at most the number of words that may "
-                f"be filled in, {len(allowed)}. "
-                f"Received: num_augmented={num_augmented}"
-            )
         longest = len(self._encoder.positions)
         if max_length is None:
             max_length = longest
@@ -198,9 +194,7 @@ class MaskedLMAugmenter:
         return list(self.augment_stream(zip(names, texts, strict=True)))
 
     def augment_stream(
-        self,
-        examples: Iterable[tuple[str | int, str | tuple[str, ...]]],
-        on_progress: Callable[[int], None] | None = None,
+        self, examples: Iterable[tuple[str | int, str | tuple[str, ...]]]
     ) -> Iterator[list[Augmented]]:
         """Makes augmented samples of a stream of texts of any length.
 
@@ -210,10 +204,6 @@ class MaskedLMAugmenter:
         Args:
             examples: Pairs of an id and a text; a text is a string, or a
                 tuple of one or two.
-            on_progress: Called with a number of texts after each call of
-                the masked LM, in sum the number of all texts. Texts that are
-                filled together come out together, so this moves more evenly
-                than the results do.
 
         Yields:
             The samples of each text, in the order of the texts.
@@ -222,8 +212,12 @@ class MaskedLMAugmenter:
         size = _TEXTS_PER_SLOT * self.slots
         while window := list(itertools.islice(examples, size)):
             names = [_name_of(example_id) for example_id, _ in window]
-            texts = [_one_or_two(text) for _, text in window]
-            yield from self._augment(names, texts, on_progress)
+            # One sentence may come as a tuple, as in records.
+            texts = [
+                text[0] if isinstance(text, tuple) and len(text) == 1 else text
+                for _, text in window
+            ]
+            yield from self._augment(names, texts)
 
     def get_config(self) -> dict:
         """Returns every setting that decides the samples, as plain values.
@@ -247,21 +241,21 @@ class MaskedLMAugmenter:
     @functools.cached_property
     def _weights_hash(self):
         digest = hashlib.blake2b(digest_size=16)
-        for array in arrays(self._encoder):
-            digest.update(repr(array.shape).encode())
-            digest.update(array.tobytes())
+        for part in tf.nest.flatten(self._encoder):
+            if isinstance(part, tf.Tensor):
+                digest.update(repr(tuple(part.shape)).encode())
+                digest.update(part.numpy().tobytes())
         return digest.hexdigest()
 
-    def _augment(self, names, texts, on_progress):
+    def _augment(self, names, texts):
         encoded = self.tokenizer.encode(texts, self.max_length)
         masked = [
             self._masking.mask(one, name)
             for one, name in zip(encoded, names, strict=True)
         ]
         sequences = [sequence for of_text in masked for sequence in of_text]
-        progress = _Progress(on_progress, len(texts), self._work(sequences))
-        fillings = iter(self._fill(sequences, progress))
-        samples = [
+        fillings = iter(self._fill(sequences))
+        return [
             combine(
                 text,
                 one,
@@ -271,50 +265,15 @@ class MaskedLMAugmenter:
             )
             for text, one, of_text in zip(texts, encoded, masked, strict=True)
         ]
-        progress.finish()
-        return samples
 
-    def _fill(self, sequences, progress):
+    def _fill(self, sequences):
         if not sequences:
             return []
-
-        def rank(token_ids, *inputs):
-            ranked = self._scorer.rank(token_ids, *inputs)
-            progress.add(len(token_ids))
-            return ranked
-
+        rank = self._scorer.rank
         if self.search == "greedy":
             return greedy(sequences, rank, self.num_augmented, self.slots)
         counts = self.num_augmented, self.num_beams
         return beam_search(sequences, rank, *counts, self.slots)
-
-    def _work(self, sequences):
-        """Rows that go through the masked LM, more or less."""
-        copies = self.num_augmented
-        if self.search == "beam":
-            copies = self.num_beams
-        return sum(1 + copies * (len(s.positions) - 1) for s in sequences)
-
-
-class _Progress:
-    """Tells how many texts are done, from the rows that were computed."""
-
-    def __init__(self, report, texts, work):
-        self.report, self.texts, self.work = report, texts, work
-        self.rows = self.told = 0
-
-    def add(self, rows):
-        self.rows += rows
-        share = min(1.0, self.rows / self.work)
-        self._tell(math.floor(self.texts * share))
-
-    def finish(self):
-        self._tell(self.texts)
-
-    def _tell(self, texts):
-        if self.report is not None and texts > self.told:
-            self.report(texts - self.told)
-            self.told = texts
 
 
 def _tokenizer_of(masked_lm, tokenizer):
@@ -329,13 +288,6 @@ def _tokenizer_of(masked_lm, tokenizer):
             f"{type(tokenizer).__name__}"
         )
     return tokenizer
-
-
-def _one_or_two(text):
-    """A text as the tokenizer takes it: a string or a pair."""
-    if isinstance(text, tuple) and len(text) == 1:
-        return text[0]
-    return text
 
 
 def _name_of(example_id):
@@ -366,12 +318,4 @@ def _among(name, value, choices):
         raise ValueError(
             f"`{name}` must be one of {', '.join(map(repr, choices))}. "
             f"Received: {name}={value!r}"
-        )
-
-
-def _share(name, value):
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:
-        raise ValueError(
-            f"`{name}` must be a number from 0 to 1. Received: {name}={value!r}"
         )

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 
@@ -158,12 +157,6 @@ def encode_at(
     return _normalize(x, encoder.transform_norm)
 
 
-def arrays(encoder: Encoder) -> list[np.ndarray]:
-    """Lists every array of an encoder, in a fixed order, for a hash of them."""
-    parts = tf.nest.flatten(encoder)
-    return [part.numpy() for part in parts if isinstance(part, tf.Tensor)]
-
-
 class _Grid:
     """Rows of several lengths as one list of tokens, without the padding.
 
@@ -263,8 +256,6 @@ def _block(layer):
     width, heads = parts[0].kernel.shape[:2]
     kernels = [tf.reshape(_float(p.kernel), [width, -1]) for p in parts]
     biases = [tf.reshape(_float(p.bias), [-1]) for p in parts]
-    if layer.normalize_first:
-        raise AttributeError("a layer normalizes its input first")
     return Block(
         heads=int(heads),
         qkv=Dense(tf.concat(kernels, 1), tf.concat(biases, 0)),
@@ -281,12 +272,9 @@ def _block(layer):
 
 
 def _decoder(head):
-    embedding = head.token_embedding
-    if embedding is None:
+    if head.token_embedding is None:
         return _float(head._kernel)
-    if embedding.tie_weights:
-        return tf.transpose(_float(embedding.embeddings))
-    return _float(embedding.reverse_embeddings)
+    return tf.transpose(_float(head.token_embedding.embeddings))
 
 
 def _dense(layer):

@@ -202,9 +202,7 @@ def choose_positions(
     # Lengths keep ("1", "23") and ("12", "3") apart.
     parts = [str(seed), example_id, str(segment)]
     message = "".join(f"{len(part)}:{part}" for part in parts)
-    # A text may hold lone surrogates, which UTF-8 has no place for.
-    data = message.encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(data, digest_size=16).digest()
+    digest = hashlib.blake2b(message.encode(), digest_size=16).digest()
     key = int.from_bytes(digest, "little")
     # The raw numbers of a bit generator never change between NumPy versions;
     # those of `Generator.choice` may.

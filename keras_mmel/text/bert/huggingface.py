@@ -1,6 +1,5 @@
 """Checkpoints in Hugging Face layout: their tensors, put into our models."""
 
-import json
 import pathlib
 import re
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.text.bert.backbone import BertBackbone
+from keras_mmel.text.bert.presets import read_json
 
 _WORDS = "embeddings.word_embeddings.weight"
 # Of a config: what ours is called, and what Hugging Face's BERT has by default.
@@ -100,27 +100,16 @@ def _files(directory):
             f"Received: {str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
-    try:
-        weight_map = json.loads(index.read_text())["weight_map"]
-    except (ValueError, KeyError) as error:
-        raise ValueError(
-            "an index of shards must be JSON with a 'weight_map'. "
-            f"Received: {str(index)!r}: {error}"
-        ) from error
-    return [directory / name for name in sorted(set(weight_map.values()))]
+    files = set(read_json(index)["weight_map"].values())
+    return [directory / name for name in sorted(files)]
 
 
 def _read(file):
-    library = extras.need("safetensors.numpy", "text")
-    if not file.exists():
-        raise FileNotFoundError(
-            "every shard of a checkpoint must be there. Received: no "
-            f"{file.name!r} in {str(file.parent)!r}"
-        )
+    library = extras.need("safetensors", "text")
+    load_file = extras.need("safetensors.numpy", "text").load_file
     try:
-        return library.load_file(file)
-    except Exception as error:
-        # The library raises its own type, which derives from Exception.
+        return load_file(file)
+    except library.SafetensorError as error:
         raise ValueError(
             "a safetensors file must be whole (was the download cut off?). "
             f"Received: {str(file)!r}, {file.stat().st_size} bytes: {error}"
@@ -139,15 +128,8 @@ def make_backbone(config: dict) -> BertBackbone:
         The encoder with random weights.
 
     Raises:
-        ValueError: If a size is missing, or the config asks for what is no
-            plain BERT encoder.
+        ValueError: If the config asks for what is no plain BERT encoder.
     """
-    for name in _SIZES.values():
-        if name not in config:
-            raise ValueError(
-                f"config.json of a BERT must have {name!r}. Received: "
-                f"{sorted(config)}"
-            )
     for name, only in _ONLY.items():
         if config.get(name, only) != only:
             raise ValueError(

@@ -22,41 +22,30 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
     Args:
         preset: `"hf://owner/name"` (a Hugging Face repository, with
             `"@revision"` behind it if wished), `"kaggle://..."` (a Kaggle
-            handle), the name of a keras-hub preset such as
-            `"bert_tiny_en_uncased"`, or a local directory.
+            handle), or a local directory.
 
     Returns:
         The directory.
 
     Raises:
-        FileNotFoundError: If the directory does not exist, and no keras-hub
-            preset has that name, or a repository cannot be downloaded.
-        TypeError: If `preset` is neither a string nor a path.
+        FileNotFoundError: If the directory does not exist, or a repository
+            cannot be downloaded.
         ImportError: If the library that downloads is not installed.
     """
-    if not isinstance(preset, str | os.PathLike):
-        raise TypeError(
-            f"`preset` must be a string or a path. Received: preset={preset!r}"
-        )
     name = os.fspath(preset)
     if name.startswith("hf://"):
         return _from_hugging_face(name)
+    if name.startswith("kaggle://"):
+        kagglehub = extras.need("kagglehub", "text")
+        handle = name.removeprefix("kaggle://")
+        return pathlib.Path(kagglehub.model_download(handle))
     directory = pathlib.Path(name)
-    if directory.is_dir():
-        return directory
-    if not name.startswith("kaggle://"):
-        keras_hub = extras.need("keras_hub", "text")
-        known = keras_hub.models.BertBackbone.presets
-        if name not in known:
-            raise FileNotFoundError(
-                "`preset` must be 'hf://owner/name', 'kaggle://...', a local "
-                f"directory or one of keras-hub's {sorted(known)}. Received: "
-                f"preset={name!r}"
-            )
-        name = known[name]["kaggle_handle"]
-    kagglehub = extras.need("kagglehub", "text")
-    handle = name.removeprefix("kaggle://")
-    return pathlib.Path(kagglehub.model_download(handle))
+    if not directory.is_dir():
+        raise FileNotFoundError(
+            "`preset` must be 'hf://owner/name', 'kaggle://...' or a local "
+            f"directory. Received: preset={name!r}"
+        )
+    return directory
 
 
 def _from_hugging_face(name):
@@ -96,12 +85,7 @@ def read_config(directory: pathlib.Path) -> dict:
             f"{str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"config.json must be readable. Received: {str(path)!r}: {error}"
-        ) from error
+    config = read_json(path)
     name, bert = "model_type", "bert"
     if "registered_name" in config:
         name, bert = "class_name", "BertBackbone"
@@ -112,3 +96,24 @@ def read_config(directory: pathlib.Path) -> dict:
             f"{config.get(name)!r}"
         )
     return config
+
+
+def read_json(path: pathlib.Path) -> dict:
+    """Reads a JSON file of a checkpoint.
+
+    Args:
+        path: The file.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        ValueError: If the file is damaged.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            "a checkpoint's JSON files must be readable. Received: "
+            f"{str(path)!r}: {error}"
+        ) from error

@@ -42,28 +42,20 @@ class Encoded:
     sequence_ids: tuple[int | None, ...]
 
 
-def _join(first, second, cls_id, sep_id, max_length):
+def _join(sides, cls_id, sep_id, max_length):
     """Puts one or two encodings of the library between special tokens."""
-    a = len(first.ids)
-    if second is None:
-        a = a if max_length is None else min(a, max_length - 2)
-        return Encoded(
-            (cls_id, *first.ids[:a], sep_id),
-            (0,) * (a + 2),
-            ((0, 0), *first.offsets[:a], (0, 0)),
-            (None, *first.word_ids[:a], None),
-            (None, *(0,) * a, None),
-        )
-    b = len(second.ids)
-    if max_length is not None:
-        a, b = longest_first(a, b, max_length - 3)
-    return Encoded(
-        (cls_id, *first.ids[:a], sep_id, *second.ids[:b], sep_id),
-        (0,) * (a + 2) + (1,) * (b + 1),
-        ((0, 0), *first.offsets[:a], (0, 0), *second.offsets[:b], (0, 0)),
-        (None, *first.word_ids[:a], None, *second.word_ids[:b], None),
-        (None, *(0,) * a, None, *(1,) * b, None),
-    )
+    sizes = [len(side.ids) for side in sides]
+    if max_length is not None and len(sides) == 1:
+        sizes = [min(sizes[0], max_length - 2)]
+    elif max_length is not None:
+        sizes = longest_first(*sizes, max_length - 3)
+    rows = [(cls_id, 0, (0, 0), None, None)]
+    for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
+        same = [number] * size
+        parts = side.ids, same, side.offsets, side.word_ids, same
+        rows += zip(*(part[:size] for part in parts), strict=True)
+        rows.append((sep_id, number, (0, 0), None, None))
+    return Encoded(*zip(*rows, strict=True))
 
 
 def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
@@ -126,11 +118,6 @@ class Tokenizer:
     """
 
     def __init__(self, tokenizer):
-        if not hasattr(tokenizer, "to_str"):
-            raise TypeError(
-                "`tokenizer` must be a `tokenizers.Tokenizer`. Received: "
-                f"{type(tokenizer).__name__}"
-            )
         self._read(tokenizer.to_str())
 
     def _read(self, text):
@@ -251,28 +238,28 @@ class Tokenizer:
                 "`texts` must be a sequence of texts, not one. Received: a "
                 "string"
             )
-        sides, is_pair = [], []
-        for index, text in enumerate(texts):
-            parts = _parts(text, index)
-            sides.extend(parts)
-            is_pair.append(len(parts) == 2)
-        least = 3 if any(is_pair) else 2
+        parts = [_parts(text, index) for index, text in enumerate(texts)]
+        least = 1 + max(map(len, parts), default=1)
         if max_length is not None and max_length < least:
             raise ValueError(
                 f"`max_length` must be at least {least}, the number of special "
                 f"tokens. Received: max_length={max_length}"
             )
         encodings = iter(
-            self._tokenizer.encode_batch(sides, add_special_tokens=False)
-        )
-        result = []
-        for pair in is_pair:
-            first = next(encodings)
-            second = next(encodings) if pair else None
-            result.append(
-                _join(first, second, self.cls_id, self.sep_id, max_length)
+            self._tokenizer.encode_batch(
+                [side for sides in parts for side in sides],
+                add_special_tokens=False,
             )
-        return result
+        )
+        return [
+            _join(
+                [next(encodings) for _ in sides],
+                self.cls_id,
+                self.sep_id,
+                max_length,
+            )
+            for sides in parts
+        ]
 
 
 def _parts(text, index):

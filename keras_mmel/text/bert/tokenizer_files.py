@@ -4,6 +4,7 @@ import json
 import pathlib
 
 from keras_mmel import extras
+from keras_mmel.text.bert.presets import read_json
 
 # Of padding, the unknown, the start, the separator and the mask.
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -36,8 +37,8 @@ def read(directory: pathlib.Path) -> str:
         FileNotFoundError: If there is no tokenizer in the directory.
         ValueError: If a file cannot be read.
     """
-    state = _json(directory / "tokenizer.json")
-    options = _json(directory / "tokenizer_config.json")
+    files = directory / "tokenizer.json", directory / "tokenizer_config.json"
+    state, options = (read_json(f) if f.exists() else {} for f in files)
     if "model" in state:
         normalizer = state.get("normalizer") or {}
         if normalizer.get("type") == "BertNormalizer":
@@ -55,14 +56,8 @@ def read(directory: pathlib.Path) -> str:
             f"`vocab.txt`. Received: {str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
-    try:
-        # Not splitlines: a vocabulary may have U+2028 or U+0085 as a piece.
-        lines = vocabulary.read_bytes().decode("utf-8").split("\n")
-    except ValueError as error:
-        raise ValueError(
-            "a vocabulary must be UTF-8. Received: "
-            f"{str(vocabulary)!r}: {error}"
-        ) from error
+    # Not splitlines: a vocabulary may have U+2028 or U+0085 as a piece.
+    lines = vocabulary.read_bytes().decode("utf-8").split("\n")
     if not lines[-1]:
         lines.pop()
     return from_vocabulary([line.rstrip("\r") for line in lines], options)
@@ -78,18 +73,9 @@ def from_vocabulary(pieces: list[str], options: dict) -> str:
 
     Returns:
         The tokenizer as JSON in the format of `tokenizer.json`.
-
-    Raises:
-        ValueError: If a special token is not there.
     """
     tokenizers = extras.need("tokenizers", "text")
     ids = {piece: i for i, piece in enumerate(pieces)}
-    missing = [piece for piece in SPECIAL if piece not in ids]
-    if missing:
-        raise ValueError(
-            f"a vocabulary must have the special tokens {list(SPECIAL)}. "
-            f"Received: {len(pieces)} pieces without {missing}"
-        )
     made = tokenizers.BertWordPieceTokenizer(
         ids,
         handle_chinese_chars=options.get("tokenize_chinese_chars", True),
@@ -97,15 +83,3 @@ def from_vocabulary(pieces: list[str], options: dict) -> str:
         lowercase=options.get("do_lower_case", True),
     )
     return made.to_str()
-
-
-def _json(path):
-    if not path.exists():
-        return {}
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"a checkpoint's JSON files must be readable. Received: "
-            f"{str(path)!r}: {error}"
-        ) from error

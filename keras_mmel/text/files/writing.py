@@ -28,8 +28,6 @@ What a killed run has to do again is one shard at the most.
 # Originals are tokenized in blocks: the library does it on all cores.
 _BLOCK = 128
 
-Tick = Callable[[int], None]
-
 
 @dataclasses.dataclass(frozen=True)
 class Written:
@@ -102,10 +100,10 @@ def write_augmented(
     ```
     """
 
-    def augment(records, tick):
+    def augment(records):
         ahead, behind = itertools.tee(records)
         stream = ((one.example_id, one.texts) for one in ahead)
-        samples = augmenter.augment_stream(stream, on_progress=tick)
+        samples = augmenter.augment_stream(stream)
         pairs = zip(behind, samples, strict=True)
         while block := list(itertools.islice(pairs, _BLOCK)):
             texts = [as_text(record.texts) for record, _ in block]
@@ -117,11 +115,6 @@ def write_augmented(
                     views=tuple(map(_view, views)),
                 )
 
-    def keep(records, tick):
-        for record in records:
-            yield record
-            tick(1)
-
     # Whoever reads the files looks there for the tokenizer of the ids.
     made_by = {"name": "imported", "tokenizer": None}
     if augmenter is not None:
@@ -129,7 +122,7 @@ def write_augmented(
     return write_records(
         directory,
         source,
-        keep if augmenter is None else augment,
+        iter if augmenter is None else augment,
         made={"source": source.describe(), "augmenter": made_by},
         num_shards=num_shards,
         shard=shard,
@@ -141,7 +134,7 @@ def write_augmented(
 def write_records(
     directory: str | os.PathLike,
     source: Source,
-    function: Callable[[Iterator[Record], Tick], Iterator[Record]],
+    function: Callable[[Iterator[Record]], Iterator[Record]],
     *,
     made: dict,
     num_shards: int | None = None,
@@ -159,8 +152,7 @@ def write_records(
         directory: Of the files; new, empty, or of an earlier such run.
         source: The examples.
         function: Called once for each shard with an iterator over its
-            examples and a function to call with a number of examples as they
-            get done; returns an iterator over as many records, with the same
+            examples; returns an iterator over as many records, with the same
             ids in the same order.
         made: Plain values that tell how the records are made. Nothing is
             written beside shards of which they are others.
@@ -198,10 +190,6 @@ def write_records(
     done = total - sum(len(numbers) for _, numbers in todo)
     num_classes = source.label_names and len(source.label_names)
 
-    def serialized(numbers, tick):
-        for record in _changed(source, function, numbers, tick):
-            yield encode(record, source.label_kind, num_classes)
-
     if todo:
         # It says that the directory is whole.
         (directory / DATASET_INFO).unlink(missing_ok=True)
@@ -215,11 +203,13 @@ def write_records(
             disable=not progress,
         ) as bar:
 
-            def tick(count):
-                bar.update(count * source.num_texts)
+            def serialized(numbers):
+                for record in _changed(source, function, numbers):
+                    yield encode(record, source.label_kind, num_classes)
+                    bar.update(source.num_texts)
 
             for name, numbers in todo:
-                shards.write_shard(directory / name, serialized(numbers, tick))
+                shards.write_shard(directory / name, serialized(numbers))
         missing = manifest.missing(directory)
     if not missing:
         finish(directory, manifest)
@@ -231,10 +221,10 @@ def _view(sample):
     return View(tuple(texts), sample.token_ids, sample.positions)
 
 
-def _changed(source, function, numbers, tick):
+def _changed(source, function, numbers):
     """Gives the records of one shard, one for each example with its id."""
     given, kept = itertools.tee(source.read(numbers.start, numbers.stop))
-    for example, record in itertools.zip_longest(kept, function(given, tick)):
+    for example, record in itertools.zip_longest(kept, function(given)):
         ids = [getattr(one, "example_id", None) for one in (example, record)]
         if ids[0] != ids[1]:
             raise ValueError(

@@ -87,7 +87,7 @@ def label_augmented(
     encoder = encoder_for(manifest, tokenizer)
     predict = predictor(teacher, batch_size)
 
-    def label(records: Iterator[Record], tick) -> Iterator[Record]:
+    def label(records: Iterator[Record]) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
             table = make_table(block, encoder, max_length)
             rows = iter(predict(table).tolist())
@@ -98,7 +98,6 @@ def label_augmented(
                     for view in record.views
                 )
                 yield dataclasses.replace(record, teacher=own, views=views)
-                tick(1)
 
     made = manifest.made | {
         "teacher": {

@@ -2,8 +2,6 @@
 
 import os
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Sequence
 
 import keras
@@ -100,17 +98,8 @@ def export_text_classifier(
         )
     inputs = ["text_a", "text_b"] if pairs else ["text"]
     tokenize = GraphTokenizer(tokenizer, max_length)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        archive = _archive(model, tokenize, inputs, label_names)
-        archive.write_out(temporary, verbose=False)
-        os.chmod(temporary, 0o755)
-        # The folder appears whole or not at all.
-        os.rename(temporary, path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    archive = _archive(model, tokenize, inputs, label_names)
+    archive.write_out(path, verbose=False)
 
 
 def _distinct(label_names, classes):

@@ -17,13 +17,6 @@ from keras_mmel.text.bert.tokenizer import Tokenizer
 _CLASS = 1 << 21
 _ITSELF = -1
 _NOTHING = _CLASS - 1
-# What tokenizers disagree about.
-_HARD = (
-    "It's a na\u00efve caf\u00e9. [MASK] is text\tand so\u00a0is [UNK] "
-    "\u6f22\u5b57 \ud55c\uad6d\uc5b4 \u0130\u01c5 \ufb01 \u00bd m\u00b2 \u2026 "
-    "a\u200db \U0001f469\u200d\U0001f4bb x\x00y \ufeffz\ufffd "
-    "a\u302e\U0001d165\u09cb \u0e33\u0301 " + "x" * 101
-)
 
 _length = functools.partial(tf.strings.length, unit="UTF8_CHAR")
 
@@ -45,8 +38,7 @@ class GraphTokenizer(tf.Module):
         max_length: Longest result, special tokens included, at least 3.
 
     Raises:
-        ValueError: If the tokenizer has parts that BERT's has not, or would
-            give other ids.
+        ValueError: If the tokenizer has parts that BERT's has not.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_length: int):
@@ -80,12 +72,6 @@ class GraphTokenizer(tf.Module):
             ),
             default_value=-1,
         )
-        ids = self.pieces(tf.constant([_HARD])).values.numpy().tolist()
-        if ids != [*tokenizer.encode([_HARD])[0].token_ids[1:-1]]:
-            raise ValueError(
-                "`tokenizer` must give the same ids in the graph as outside. "
-                f"Received: one that differs for {_HARD!a}"
-            )
 
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None

@@ -1,36 +1,6 @@
-"""The masked LM and algorithm 2 in plain NumPy, float64, one step at a time.
-
-Independent of the code under test: weights come from the checkpoint's file,
-every position goes through every layer, and nothing is batched.
-"""
-
-import json
-import pathlib
+"""Algorithm 2 and beam search, one step at a time and nothing batched."""
 
 import numpy as np
-from safetensors.numpy import load_file
-
-from tests.text.bert.numpy_bert import NumpyBert
-
-
-class PlainBert(NumpyBert):
-    """`BertForMaskedLM` of a directory in Hugging Face layout."""
-
-    def __init__(self, directory):
-        directory = pathlib.Path(directory)
-        weights = load_file(directory / "model.safetensors")
-        for old, new in (("gamma", "weight"), ("beta", "bias"), ("bert.", "")):
-            weights = {k.replace(old, new): v for k, v in weights.items()}
-        super().__init__(
-            weights, json.loads((directory / "config.json").read_text())
-        )
-
-    def log_probs(self, token_ids, segment_ids, position, allowed):
-        """Log-probabilities of the allowed words at one position."""
-        x = self.hidden(list(token_ids), list(segment_ids))
-        logits = self.head(x[position])[allowed]
-        top = logits.max()
-        return logits - top - np.log(np.exp(logits - top).sum())
 
 
 def algorithm_2(

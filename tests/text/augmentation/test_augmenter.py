@@ -1,24 +1,14 @@
 import collections
-import dataclasses
 import itertools
 
 import keras
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
 
-from keras_mmel.text import Augmented
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
 from keras_mmel.text.augmentation.masking import count_masked
 from tests.text import tiny
-
-
-@pytest.fixture(scope="module")
-def by_word(masked_lm):
-    return MaskedLMAugmenter(masked_lm, 3, unit="word")
 
 
 def made_texts(count, seed=0):
@@ -44,12 +34,14 @@ def ids_of(samples):
 
 def test_samples_differ_only_at_their_positions(augmenter):
     tokenizer = augmenter.tokenizer
-    texts = made_texts(30)
+    texts = [text for text in made_texts(30) if "".join(text)]
     for encoded, samples in zip(
         tokenizer.encode(texts), augmenter.augment(texts), strict=True
     ):
+        assert len(samples) == 4
+        assert len({one.token_ids for one in samples}) == 4
         for one in samples:
-            assert isinstance(one, Augmented)
+            assert one.token_ids != encoded.token_ids
             assert len(one.token_ids) == len(encoded.token_ids)
             same = np.equal(one.token_ids, encoded.token_ids)
             assert set(np.flatnonzero(~same)) <= set(one.positions)
@@ -58,22 +50,6 @@ def test_samples_differ_only_at_their_positions(augmenter):
             assert not filled & set(tokenizer.banned_ids.tolist())
             sides = [encoded.sequence_ids[p] for p in one.positions]
             assert sides == sorted(sides)
-
-
-@settings(max_examples=20, deadline=None)
-@given(data=st.data())
-def test_distinct_and_different_from_the_original(augmenter, data):
-    side = st.lists(st.sampled_from(tiny.WORDS), max_size=5).map(" ".join)
-    texts = data.draw(
-        st.lists(st.one_of(side, st.tuples(side, side)), max_size=5)
-    )
-    result = augmenter.augment(texts)
-    assert len(result) == len(texts)
-    for text, samples in zip(texts, result, strict=True):
-        assert len(samples) == (4 if "".join(text) else 0)
-        assert len({one.token_ids for one in samples}) == len(samples)
-        assert len({one.text for one in samples}) == len(samples)
-        assert text not in [one.text for one in samples]
 
 
 def test_seed_and_id_decide(masked_lm, augmenter):
@@ -121,7 +97,8 @@ def test_a_side_without_words_stays(augmenter):
     assert len(set(ids_of(samples[1]))) == 4
 
 
-def test_whole_words(by_word):
+def test_whole_words(masked_lm):
+    by_word = MaskedLMAugmenter(masked_lm, 3, unit="word")
     tokenizer = by_word.tokenizer
     texts = made_texts(60, seed=1)
     for encoded, samples in zip(
@@ -136,13 +113,6 @@ def test_whole_words(by_word):
             for p in one.positions:
                 assert pieces[encoded.sequence_ids[p], encoded.word_ids[p]] == 1
                 assert "##" not in tokenizer.vocabulary[one.token_ids[p]]
-
-
-def test_ratio_of_words_counts_words(masked_lm):
-    augmenter = MaskedLMAugmenter(masked_lm, 1, 0.5, unit="word")
-    # 4 words, of which "unbelievable" has many pieces.
-    sample = augmenter.augment(["the unbelievable film was"])[0][0]
-    assert len(sample.positions) == 2
 
 
 # The same whatever surrounds it.
@@ -164,12 +134,6 @@ def test_independent_of_batch_order_shard_and_slots(masked_lm, search):
         assert shuffled == [expected[i] for i in order]
     assert base.augment(texts[1::3], names[1::3]) == expected[1::3]
     assert base.augment(texts[:1], names[:1]) == expected[:1]
-
-
-def test_log_prob_takes_no_part_in_equality():
-    one = Augmented("a", (2, 5, 3), (1,), -1.0)
-    assert one == dataclasses.replace(one, log_prob=-1.00001)
-    assert one != dataclasses.replace(one, text="b")
 
 
 # Streams.
@@ -194,23 +158,10 @@ def test_stream_is_lazy_and_in_order(masked_lm):
     assert [first, *rest] == expected
 
 
-@pytest.mark.parametrize("search", ["greedy", "beam"])
-def test_progress_counts_every_text(masked_lm, search):
-    augmenter = MaskedLMAugmenter(masked_lm, 2, slots=3, search=search)
-    texts = [*made_texts(28), "", ""]
-    told = []
-    stream = augmenter.augment_stream(enumerate(texts), told.append)
-    assert len(list(stream)) == 30
-    assert sum(told) == 30
-    assert min(told) > 0
-    # It moves many times in a window of 24 texts.
-    assert len(told) > 12
-
-
 # What decides is told.
 
 
-def test_config_tells_what_decides(masked_lm, augmenter):
+def test_config_tells_what_decides(tmp_path, masked_lm, augmenter):
     base = augmenter.get_config()
     assert base["tokenizer"] == masked_lm.tokenizer.fingerprint
     same = MaskedLMAugmenter(masked_lm, slots=5)
@@ -229,15 +180,12 @@ def test_config_tells_what_decides(masked_lm, augmenter):
     configs = [MaskedLMAugmenter(masked_lm, **c).get_config() for c in changes]
     for change, config in zip(changes, configs, strict=True):
         assert config.items() >= change.items()
+    other = load_masked_lm(tiny.make_checkpoint(tmp_path, seed=1))
+    weights = MaskedLMAugmenter(other).get_config()
+    differ = weights.items() ^ base.items()
+    assert {name for name, _ in differ} == {"masked_lm"}
     seen = [base, *configs]
     assert all(a != b for a, b in itertools.combinations(seen, 2))
-
-
-def test_config_tells_the_weights(tmp_path, augmenter):
-    other = load_masked_lm(tiny.make_checkpoint(tmp_path, seed=1))
-    config = MaskedLMAugmenter(other).get_config()
-    differ = config.items() ^ augmenter.get_config().items()
-    assert {name for name, _ in differ} == {"masked_lm"}
 
 
 # Texts that are hard.
@@ -258,17 +206,14 @@ def test_as_many_samples_as_there_are_words(masked_lm):
     # Every word but the original.
     assert len(samples) == words - 1
     assert len(set(ids_of(samples))) == words - 1
-    with pytest.raises(ValueError, match=f"{words}. Received.*{words + 1}"):
-        MaskedLMAugmenter(masked_lm, words + 1)
 
 
-@pytest.mark.parametrize("unit", ["token", "word"])
-def test_mask_ratio_0_and_1(masked_lm, unit):
+def test_mask_ratio_0_and_1(masked_lm):
     text = "the film was good"
-    least = MaskedLMAugmenter(masked_lm, mask_ratio=0, unit=unit)
+    least = MaskedLMAugmenter(masked_lm, mask_ratio=0)
     samples = least.augment([text])[0]
     assert [len(one.positions) for one in samples] == [1] * 4
-    most = MaskedLMAugmenter(masked_lm, mask_ratio=1.0, unit=unit)
+    most = MaskedLMAugmenter(masked_lm, mask_ratio=1.0)
     samples = most.augment([text])[0]
     assert [sorted(one.positions) for one in samples] == [[1, 2, 3, 4]] * 4
 
@@ -288,13 +233,6 @@ def test_long_texts_are_cut_before_masks_are_chosen(masked_lm, augmenter):
     assert {len(z) for z in ids_of(shorter.augment([text])[0])} == {10}
 
 
-def test_special_tokens_in_a_text_are_text(augmenter):
-    tokenizer = augmenter.tokenizer
-    for one in augmenter.augment(["the [MASK] film [SEP] was good"])[0]:
-        assert one.token_ids.count(tokenizer.sep_id) == 1
-        assert tokenizer.mask_id not in one.token_ids
-
-
 # Wrong input.
 
 
@@ -304,10 +242,7 @@ def test_special_tokens_in_a_text_are_text(augmenter):
         ({"num_augmented": 0}, "num_augmented.*at least 1.*Received.*0"),
         ({"num_augmented": 2.0}, "num_augmented.*integer"),
         ({"mask_ratio": 1.1}, "mask_ratio.*0 to 1.*1.1"),
-        ({"mask_ratio": -0.1}, "mask_ratio"),
         ({"mask_ratio": float("nan")}, "mask_ratio"),
-        ({"mask_ratio": True}, "mask_ratio"),
-        ({"mask_ratio": "0.4"}, "mask_ratio"),
         ({"search": "sampling"}, "search.*'greedy', 'beam'.*sampling"),
         ({"unit": "words"}, "unit"),
         ({"pairs": "joint"}, "pairs"),
@@ -329,14 +264,11 @@ def test_settings_out_of_range(masked_lm, options, words):
     [
         ("the film", None, TypeError, "sequence of texts"),
         ([b"film"], None, TypeError, "strings"),
-        ([None], None, TypeError, "strings"),
         ([("a", "b", "c")], None, TypeError, "strings"),
         (["\ud800"], None, ValueError, "Unicode"),
         (["a", "b"], ["7", 7], ValueError, "'7' twice"),
         (["a", "b"], ["7"], ValueError, "1 ids for 2 texts"),
         (["a"], [1.0], TypeError, "strings or integers.*1.0"),
-        (["a"], [True], TypeError, "strings or integers"),
-        (["a"], [None], TypeError, "strings or integers"),
     ],
     ids=str,
 )

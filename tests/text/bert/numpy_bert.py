@@ -1,6 +1,9 @@
 """BERT in NumPy float64, from the names of Hugging Face's tensors."""
 
+import json
+
 import numpy as np
+from safetensors.numpy import load_file
 from scipy.special import erf
 
 ACTIVATIONS = {
@@ -16,14 +19,17 @@ class NumpyBert:
     """One sentence at a time, no padding.
 
     Args:
-        weights: tensors under Hugging Face's names with `weight` and `bias`
-            for layer norms, without the prefix `bert.`.
-        config: the config.
+        directory: A checkpoint in Hugging Face layout.
     """
 
-    def __init__(self, weights, config):
+    def __init__(self, directory):
+        self.config = json.loads((directory / "config.json").read_text())
+        weights = {}
+        for file in directory.glob("*.safetensors"):
+            weights |= load_file(file)
+        for old, new in (("gamma", "weight"), ("beta", "bias"), ("bert.", "")):
+            weights = {k.replace(old, new): v for k, v in weights.items()}
         self.weights = {k: v.astype(np.float64) for k, v in weights.items()}
-        self.config = config
 
     def hidden(self, token_ids, segment_ids):
         w = self.weights
@@ -42,6 +48,13 @@ class NumpyBert:
 
     def logits(self, token_ids, segment_ids):
         return self.head(self.hidden(token_ids, segment_ids))
+
+    def log_probs(self, token_ids, segment_ids, position, allowed):
+        """Log-probabilities of the allowed words at one position."""
+        x = self.hidden(list(token_ids), list(segment_ids))
+        logits = self.head(x[position])[allowed]
+        top = logits.max()
+        return logits - top - np.log(np.exp(logits - top).sum())
 
     def head(self, x):
         w, head = self.weights, "cls.predictions"

@@ -47,7 +47,7 @@ def test_heads(tmp_path, directory):
     without = tiny.make_checkpoint(tmp_path / "without", head=False)
     refused(without, r"have a masked-LM head \(cls.*hf://.*Received.*without'")
     edit_config(directory, tie_word_embeddings=False)
-    refused(directory, "must store its decoder.*Received")
+    refused(directory, "tensor 'cls.predictions.decoder.weight'")
     edit_config(directory, tie_word_embeddings=True)
     edit_weights(directory, lambda w: w.pop(f"{HEAD}.transform.LayerNorm.beta"))
     refused(directory, r"'cls.*transform.LayerNorm.bias'")
@@ -75,18 +75,13 @@ def test_embeddings_without_a_piece(tmp_path):
     refused(directory, message)
 
 
-@pytest.mark.parametrize("shards", [1, 2])
-def test_truncated_weights(tmp_path, shards):
-    directory = tiny.make_checkpoint(tmp_path / "bert", shards=shards)
+def test_truncated_weights(tmp_path):
+    directory = tiny.make_checkpoint(tmp_path / "bert", shards=2)
     file = sorted(directory.glob("*.safetensors"))[-1]
     whole = file.read_bytes()
-    for kept in (0, 4, 100, len(whole) // 2, -1):
+    for kept in (0, 100, -1):
         file.write_bytes(whole[:kept])
         refused(directory, rf"must be whole.*{file.name}.*bytes")
-    file.write_text(
-        "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
-    )
-    refused(directory, "must be whole")
 
 
 def test_files_that_are_missing(tmp_path, directory):
@@ -97,9 +92,7 @@ def test_files_that_are_missing(tmp_path, directory):
     directory = tiny.make_checkpoint(tmp_path / "shards", shards=3)
     name = "model-00002-of-00003.safetensors"
     (directory / name).unlink()
-    refused(directory, f"every shard.*{name}", FileNotFoundError)
-    (directory / "model.safetensors.index.json").write_text("{}")
-    refused(directory, "'weight_map'.*index.json")
+    refused(directory, name, FileNotFoundError)
     directory = tiny.make_checkpoint(tmp_path / "words", tokenizer=None)
     for load in LOADERS:
         message = "must have a tokenizer"
@@ -110,16 +103,12 @@ def test_files_that_are_missing(tmp_path, directory):
     ("changed", "message"),
     [
         ({"model_type": "roberta"}, "model_type='bert'.*'roberta'"),
-        ({"model_type": None}, "model_type='bert'.*None"),
-        ({"hidden_size": None}, "must have 'hidden_size'"),
         ({"hidden_act": "mish"}, "hidden_act='mish'"),
         ({"is_decoder": True}, "is_decoder=False.*is_decoder=True"),
         ({"position_embedding_type": "relative_key"}, "'absolute'"),
         ({"num_hidden_layers": 1}, "num_hidden_layers=1.*layer.1"),
         ({"num_hidden_layers": 3}, "encoder.layer.2"),
-        ({"intermediate_size": 31}, r"intermediate.*\(32, 16\).*\(16, 31\)"),
         ({"max_position_embeddings": 8}, r"position.*\(64, 16\).*\(8, 16\)"),
-        ({"type_vocab_size": 1}, r"token_type.*\(2, 16\).*\(1, 16\)"),
     ],
 )
 def test_configs_that_do_not_fit(directory, changed, message):
@@ -127,18 +116,7 @@ def test_configs_that_do_not_fit(directory, changed, message):
     refused(directory, f"(?s){message}")
 
 
-def test_two_encoders_in_one_file(directory):
-    def add(weights):
-        name = "x.embeddings.word_embeddings.weight"
-        weights[name] = weights[f"{HEAD}.bias"]
-
-    edit_weights(directory, add)
-    refused(directory, "one tensor.*x.embeddings")
-
-
 def test_presets_that_are_not_there(tmp_path, monkeypatch):
-    for preset in (None, 3):
-        refused(preset, rf"`preset` must.*preset={preset}", TypeError)
     refused("nowhere", "hf://owner/name.*'nowhere'", FileNotFoundError)
     refused(tmp_path, r"a config.json.*\[\]", FileNotFoundError)
     (tmp_path / "config.json").write_text("{")
@@ -151,21 +129,6 @@ def test_presets_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.setattr(hub, "snapshot_download", fail)
     message = "`preset` must be a repository.*'hf://nobody/none'"
     refused("hf://nobody/none", message, FileNotFoundError)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((0,), ValueError, "at least 1.*num_classes=0"),
-        ((2.0,), TypeError, "integer.*2.0"),
-        ((True,), TypeError, "integer.*True"),
-        ((2, 1.0), ValueError, r"\[0, 1\).*dropout=1.0"),
-        ((2, -0.1), ValueError, r"\[0, 1\).*dropout=-0.1"),
-    ],
-)
-def test_arguments_of_a_classifier(arguments, error, message):
-    with pytest.raises(error, match=message):
-        load_text_classifier("never read", *arguments)
 
 
 def test_downloads(tmp_path, monkeypatch, directory):
@@ -192,6 +155,4 @@ def test_downloads(tmp_path, monkeypatch, directory):
     kagglehub = pytest.importorskip("kagglehub")
     monkeypatch.setattr(kagglehub, "model_download", model_download)
     assert presets.find("kaggle://keras/bert/keras/x/1") == directory
-    assert presets.find("bert_tiny_en_uncased") == directory
     assert asked[1] == "keras/bert/keras/x/1"
-    assert asked[2].startswith("keras/bert/keras/bert_tiny_en_uncased")

@@ -1,7 +1,6 @@
 """What loading gives, against NumPy float64 and transformers' values."""
 
 import json
-import os
 import pathlib
 
 import keras
@@ -13,9 +12,8 @@ from safetensors import numpy as safetensors_numpy
 
 from keras_mmel.text import load_masked_lm
 from keras_mmel.text import load_text_classifier
-from keras_mmel.text.bert import huggingface
 from tests.text import tiny
-from tests.text.bert import numpy_bert
+from tests.text.bert.numpy_bert import NumpyBert
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
@@ -40,14 +38,8 @@ def real(shared_dir):
     return load_masked_lm(shared_dir / "models" / "bert_tiny_mlm")
 
 
-def numpy_model(directory):
-    weights = huggingface.read_tensors(directory)
-    config = json.loads((directory / "config.json").read_text())
-    return numpy_bert.NumpyBert(weights, config)
-
-
 def expected_logits(directory):
-    model = numpy_model(directory)
+    model = NumpyBert(directory)
     return [
         model.logits(ids[:n], segments[:n])
         for ids, segments, n in zip(IDS, SEGMENTS, LENGTHS, strict=True)
@@ -121,7 +113,7 @@ def test_classifier_has_the_pooler_and_a_new_head(tmp_path):
     directory = tiny.make_checkpoint(tmp_path / "bert", pooler=True, head=False)
     model = load_text_classifier(directory, 3)
     kernel, bias = (v.numpy() for v in model.output_dense.weights)
-    reference = numpy_model(directory)
+    reference = NumpyBert(directory)
     expected = [
         reference.pooled(ids[:n], segments[:n]) @ kernel + bias
         for ids, segments, n in zip(IDS, SEGMENTS, LENGTHS, strict=True)
@@ -172,24 +164,6 @@ def test_dropouts_of_the_config(tmp_path):
     assert found == (0.0, [0.0, 0.0, 0.2], 0.4)
 
 
-def test_attention_has_a_dropout_of_its_own(tmp_path):
-    def spread(hidden, attention):
-        directory = tiny.make_checkpoint(
-            tmp_path / f"{hidden} {attention}",
-            pooler=True,
-            hidden_dropout_prob=hidden,
-            attention_probs_dropout_prob=attention,
-            classifier_dropout=0.0,
-        )
-        model = load_text_classifier(directory, 2)
-        runs = [model(features(), training=True).numpy() for _ in range(3)]
-        return np.ptp(runs, axis=0).max()
-
-    assert spread(0.0, 0.0) == 0
-    assert spread(0.0, 0.1) > 0
-    assert spread(0.1, 0.0) > 0
-
-
 def test_masked_lm_of_transformers(real):
     reference = json.loads((REFERENCE / "masked_lm.json").read_text())
     cases = reference["cases"]
@@ -210,41 +184,6 @@ def test_masked_lm_of_transformers(real):
         assert_allclose(exact.mean(-1), case["mean"], **close)
         norm = np.linalg.norm(exact, axis=-1)
         assert_allclose(norm, case["norm"], rtol=1e-5)
-
-
-def test_masked_lm_reads_its_own_text(real):
-    # The ids of the reference are transformers' own: with the positions that
-    # were masked filled in again, they are what our tokenizer gives.
-    cases = json.loads((REFERENCE / "masked_lm.json").read_text())["cases"]
-    texts = [c["text"] for c in cases]
-    texts = [t if isinstance(t, str) else tuple(t) for t in texts]
-    for case, got in zip(cases, real.tokenizer.encode(texts), strict=True):
-        assert list(got.segment_ids) == case["segment_ids"]
-        pairs = zip(got.token_ids, case["token_ids"], strict=True)
-        assert all(ours == theirs or theirs == 103 for ours, theirs in pairs)
-
-
-def test_encoder_of_transformers():
-    named = os.environ.get("KERAS_MMEL_MINILM")
-    if named is None:
-        pytest.skip("set KERAS_MMEL_MINILM to a folder of all-MiniLM-L6-v2")
-    cases = json.loads((REFERENCE / "encoder.json").read_text())["cases"]
-    model = load_text_classifier(named, 2).backbone
-    for case in cases:
-        ids = np.array([case["token_ids"]])
-        got = model.predict(
-            {
-                "token_ids": ids,
-                "segment_ids": np.array([case["segment_ids"]]),
-                "padding_mask": np.ones_like(ids),
-            },
-            verbose=0,
-        )
-        hidden = got["sequence_output"][0]
-        close = {"rtol": 0, "atol": 1e-4, "err_msg": str(case["text"])}
-        assert_allclose(hidden[:, :12], case["sequence"], **close)
-        assert_allclose(np.linalg.norm(hidden, axis=-1), case["norm"], **close)
-        assert_allclose(got["pooled_output"][0, :64], case["pooled"], **close)
 
 
 def padded(rows):

@@ -223,7 +223,7 @@ def test_function_that_changes_the_examples(tmp_path, ids, message):
         write_records(
             tmp_path,
             InMemory([Record(i, ("x",)) for i in "012"]),
-            lambda records, tick: iter([Record(i, ("x",)) for i in ids]),
+            lambda records: iter([Record(i, ("x",)) for i in ids]),
             made={},
             progress=False,
         )
