@@ -234,8 +234,8 @@ def test_bad_tables_are_named_with_their_lines(folder, tmp_path, capsys):
 
 def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     out = ["--out", tmp_path / "o"]
-    line = fails([*AUGMENT, *COLUMNS, *out, "--num_augmented", 0], capsys)
-    assert "`num_augmented` must be an integer of at least 1" in line
+    line = fails([*AUGMENT, *COLUMNS, *out, "--max_length", 999], capsys)
+    assert "`max_length` must be at most" in line
     for name in ("no_such_data", "glue/no_such_task"):
         line = fails([*AUGMENT[:-1], name, *COLUMNS, *out], capsys)
         assert line.endswith(f"of a TFDS data set. Received: --data {name}")
