@@ -122,8 +122,9 @@ def helps(results: pathlib.Path) -> str:
     return (
         markdown.table(header, rows)
         + "\nIn percent, the same views and seeds; p by a paired t-test, in "
-        "brackets by Holm's method for all of the table. On the digits `mmel-s` "
-        "has a `uniform` of its own, with the original in every group.\n"
+        "brackets by Holm's method for all of the table. On the digits "
+        "`mmel-s` has a `uniform` of its own, with the original in every "
+        "group.\n"
     )
 
 
