@@ -107,7 +107,6 @@ def test_files_that_are_missing(tmp_path, directory):
         ({"is_decoder": True}, "is_decoder=False.*is_decoder=True"),
         ({"position_embedding_type": "relative_key"}, "'absolute'"),
         ({"num_hidden_layers": 1}, "num_hidden_layers=1.*layer.1"),
-        ({"num_hidden_layers": 3}, "encoder.layer.2"),
         ({"max_position_embeddings": 8}, r"position.*\(64, 16\).*\(8, 16\)"),
     ],
 )
