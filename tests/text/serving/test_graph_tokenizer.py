@@ -210,6 +210,34 @@ def test_hard_strings_with_a_real_vocabulary(real):
     real.check([a + b for a in HARD for b in HARD])
 
 
+@pytest.mark.slow
+def test_every_code_point_in_a_sentence(real):
+    texts = [" a".join(map(chr, ten)) for ten in batches(CODES, 10)]
+    for some in batches(texts, 2000):
+        real.check(some)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_sentences_of_glue(shared_dir, real, lowercase):
+    tfds = pytest.importorskip("tensorflow_datasets")
+    tokenizer = tokenizer_files.from_vocabulary(
+        real.tokenizer.vocabulary, {"do_lower_case": lowercase}
+    )
+    graph = InGraph(Tokenizer.from_json(tokenizer), 128)
+    texts = set()
+    for task in ("cola", "sst2", "mrpc", "stsb", "rte", "qnli", "mnli", "qqp"):
+        builder = tfds.builder(
+            f"glue/{task}", data_dir=shared_dir / "data" / "tfds"
+        )
+        for split in builder.as_dataset(batch_size=-1).values():
+            sides = [side for side in split.values() if side.dtype == tf.string]
+            texts.update(text for side in sides for text in side.numpy())
+    assert len(texts) > 200_000
+    for some in batches(sorted(texts), 500):
+        graph.check([text.decode() for text in some])
+
+
 def test_pairs_are_cut_as_the_library_cuts():
     tokenizer = changed()
     library = tokenizers.Tokenizer.from_str(tokenizer.to_json())
