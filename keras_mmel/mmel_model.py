@@ -119,19 +119,16 @@ class MMELModel(GroupTrainer):
         self._objective = objectives.get(objective)
         self._soft_loss = soft_loss
         if hasattr(self._objective, "lambda_p"):
+            lambda_p = keras.Variable(
+                float(self._objective.lambda_p),
+                dtype="float32",
+                trainable=False,
+                autocast=False,
+                name="lambda_p",
+            )
             # Past Keras's tracking: a setting, which no way of getting, setting
             # or saving weights should see.
-            object.__setattr__(
-                self,
-                "_lambda_p",
-                keras.Variable(
-                    float(self._objective.lambda_p),
-                    dtype="float32",
-                    trainable=False,
-                    autocast=False,
-                    name="lambda_p",
-                ),
-            )
+            object.__setattr__(self, "_lambda_p", lambda_p)
 
     # Settings
 
@@ -213,9 +210,7 @@ class MMELModel(GroupTrainer):
         if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
             # Loss scaling meets overflows on purpose and skips the step.
             checks.check_finite(found.losses, sizes.mask)
-        values, weights = self._objective.value_and_weights(
-            found.losses, sizes.mask, **self._objective_arguments()
-        )
+        values, weights = self._value_and_weights(found.losses, sizes.mask)
         if sizes.mask is not None:
             # A group without its original is a mistake: seen, not trained on.
             values = ops.where(sizes.mask[:, 0], values, float("nan"))
@@ -311,9 +306,7 @@ class MMELModel(GroupTrainer):
         x = keras.tree.map_structure(ops.convert_to_tensor, x)
         sizes = groups.sizes_of(x)
         losses = self._group_losses(sizes, y, self(x)).losses
-        return losses, self._objective.weights(
-            losses, sizes.mask, **self._objective_arguments()
-        )
+        return losses, self._value_and_weights(losses, sizes.mask)[1]
 
     def _group_losses(self, sizes, y, y_pred, sample_weight=None):
         compiled = self._compile_loss
@@ -333,10 +326,9 @@ class MMELModel(GroupTrainer):
             output_names=getattr(self.model, "output_names", None),
         )
 
-    def _objective_arguments(self):
-        if self._lambda_p is None:
-            return {}
-        return {"lambda_p": self._lambda_p.value}
+    def _value_and_weights(self, losses, mask):
+        current = None if self._lambda_p is None else self._lambda_p.value
+        return self._objective.value_and_weights(losses, mask, current)
 
     # Saving
 
