@@ -56,9 +56,7 @@ class CountsTraces(keras_mmel.MMELModel):
 @pytest.mark.parametrize("objective", [Hard(0.7), Soft(0.7)], ids=str)
 def test_lambda_p_takes_effect_at_the_next_batch(objective):
     # Metrics would make variables, and a second trace, at the first step.
-    case = Case(
-        objective, examples=20, epochs=1, optimizer=keras.optimizers.SGD
-    )
+    case = Case(objective, examples=20, optimizer=keras.optimizers.SGD)
     values = [0.7, 0.1, math.inf, 0, 30.0]
     mmel = CountsTraces(cases.build(case), objective)
     mmel.compile(case.optimizer(), cases.settings(case)["loss"])

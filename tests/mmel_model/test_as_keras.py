@@ -24,7 +24,7 @@ def stepped(model, objective="hard"):
     "name", ["unbuilt", "functional", "subclassed", "without_training"]
 )
 def test_weights_are_loaded_or_an_error_says_why(name, tmp_path):
-    case = Case(model=name, epochs=1)
+    case = Case(model=name)
     trained, path = cases.compiled(case), tmp_path / "file.weights.h5"
     cases.fit(trained, case)
     trained.save_weights(path)
@@ -111,7 +111,7 @@ def test_restored_weights_leave_the_schedule_alone():
 
 
 def test_evaluating_during_an_epoch_keeps_its_log_together():
-    case = Case("uniform", examples=12, epochs=1)
+    case = Case("uniform", examples=12)
     x, y = cases.plain_examples(case)
     mmel = cases.compiled(case)
     views = np.repeat(x[:, None], 2, 1)
@@ -146,7 +146,7 @@ def test_the_direction_of_the_original_loss_is_known(tmp_path):
 
 
 def test_a_distributed_dataset_trains_as_the_dataset():
-    case = Case(examples=8, epochs=1)
+    case = Case(examples=8)
     x, y, _ = cases.data_for(case)
     dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
     expected, mmel = cases.train(case), cases.compiled(case)

@@ -18,7 +18,6 @@ FULL = Case(
     sample_weight=True,
     mask=True,
     teacher=True,
-    epochs=1,
 )
 
 
@@ -77,7 +76,9 @@ def test_form_of_groups(form, expected):
 
 
 def test_shuffling_arrays_keeps_the_views_of_an_example_together():
-    case = Case(Hard(0.2), optimizer=lambda: keras.optimizers.SGD(0.0))
+    case = Case(
+        Hard(0.2), epochs=2, optimizer=lambda: keras.optimizers.SGD(0.0)
+    )
     logs = [
         cases.fit(cases.compiled(case), case, shuffle=shuffle)
         for shuffle in (False, True)
@@ -87,7 +88,7 @@ def test_shuffling_arrays_keeps_the_views_of_an_example_together():
 
 
 def test_nested_inputs_come_in_any_order():
-    case = Case("soft", model="functional", epochs=1)
+    case = Case("soft", model="functional")
     x, y, _ = cases.data_for(case)
     results = []
     for views in (x["views"], dict(reversed(x["views"].items()))):

@@ -24,10 +24,10 @@ EVERYTHING = {"sample_weight": True, "mask": True, "teacher": True}
 VALUES = {"regression": True, "optimizer": sgd(0.02)}
 PLAIN_SGD = keras.optimizers.SGD
 CASES = {
-    "hard": Case(HARD),
+    "hard": Case(HARD, epochs=2),
     "hardest": Case(Hard(0.0)),
     "mean": Case(Hard(math.inf)),
-    "soft": Case(SOFT, dataset=True),
+    "soft": Case(SOFT, epochs=2, dataset=True),
     "soft_through": Case(THROUGH),
     "uniform": Case(UNIFORM),
     # Data
@@ -96,6 +96,8 @@ CASES = {
     ),
 }
 SLOW = {"with_backbone", "jit_steps", "mean", "uniform_mask", "hard_values"}
+SLOW |= {"hard_teacher", "hard_mask", "hard_weight", "batch_norm_soft"}
+SLOW |= {"ema_every_2", "global_clipnorm", "clipvalue"}
 
 
 def reference_for(case):
@@ -144,7 +146,7 @@ def test_training_equals_the_loop(name):
 
 
 def test_fit_after_fit_and_train_on_batch_go_on():
-    case = Case(HARD, sample_weight=True, epochs=1)
+    case = Case(HARD, sample_weight=True)
     reference, mmel = reference_for(case), cases.compiled(case)
     groups = cases.batches_of(case)
     for _ in range(2):
@@ -195,7 +197,7 @@ def test_one_training_call_a_step(eagerly):
     mmel = keras_mmel.MMELModel(model, "soft")
     settings = cases.settings(Case())
     mmel.compile("sgd", **settings, run_eagerly=eagerly)
-    cases.fit(mmel, Case(examples=12, epochs=1))
+    cases.fit(mmel, Case(examples=12))
     assert float(recorder.calls) == 3
 
 

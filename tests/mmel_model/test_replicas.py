@@ -23,7 +23,7 @@ RUNS = [
         count,
         id=f"{name}-{count}",
         marks=[pytest.mark.slow]
-        if name in on_replicas.SLOW or count == 1
+        if {name, f"{name}-{count}"} & on_replicas.SLOW
         else [],
     )
     for name, (counts, _) in on_replicas.TABLE.items()

@@ -183,7 +183,7 @@ def test_unregistered_classes_are_given_as_custom_objects(tmp_path):
     def soft_distance(target, y_pred):
         return keras.ops.mean(keras.ops.abs(target - y_pred), axis=-1)
 
-    case = Case("soft", loss=Distance(), soft_loss=soft_distance, epochs=1)
+    case = Case("soft", loss=Distance(), soft_loss=soft_distance)
     mmel = cases.compiled(case)
     cases.fit(mmel, case)
     mmel.save(tmp_path / "model.keras")
@@ -216,7 +216,7 @@ def weights_of(mmel):
 
 
 def test_weights_of_the_wrapper_and_of_the_wrapped_model(tmp_path):
-    case = Case(model="batch_norm", epochs=1)
+    case = Case(model="batch_norm")
     mmel = cases.compiled(case)
     cases.fit(mmel, case)
     mmel.save_weights(tmp_path / "wrapper.weights.h5")

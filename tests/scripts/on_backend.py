@@ -39,16 +39,17 @@ CASES = {
     "soft_everything": Case("soft", **EVERYTHING),
     "regression": Case("soft", regression=True, teacher=True, mask=True),
     "batch_norm": Case(
-        model="synchronized", optimizer=cases.adamw(global_clipnorm=1.0)
+        model="synchronized",
+        optimizer=cases.adamw(global_clipnorm=1.0),
+        lambdas=(2.0, 0.1, float("inf")),
+        epochs=3,
     ),
     "without_training": Case("soft", model="without_training"),
-    "lambda_p": Case(lambdas=(2.0, 0.1, float("inf")), epochs=3),
     "run_eagerly": Case(mask=True, compile={"run_eagerly": True}),
     "steps_per_execution": Case(compile={"steps_per_execution": 2}),
 }
 # Keras refuses it there.
 REFUSED_BY_KERAS = {("torch", "steps_per_execution")}
-RESUMED = {"batch_norm", "lambda_p"}
 SLOW = {"soft", "uniform", "soft_through", "hard_everything", "run_eagerly"}
 
 
@@ -58,7 +59,7 @@ def resumes(mmel, case):
         path = pathlib.Path(folder) / "model.keras"
         mmel.save(path)
         loaded = keras.models.load_model(path)
-    runs = [cases.state(m, case, cases.fit(m, case)) for m in (mmel, loaded)]
+    runs = [cases.go_on(m, case) for m in (mmel, loaded)]
     return cases.differences(*runs) == {}
 
 
@@ -69,7 +70,7 @@ def train(name):
     x, y, _ = cases.data_for(case)
     found = {"view_weights": mmel.view_weights(x, y)}
     found |= cases.result(mmel, case, cases.fit(mmel, case))
-    if name in RESUMED:
+    if name == "batch_norm" and keras.backend.backend() != "tensorflow":
         found["resumes"] = resumes(mmel, case)
     return found
 
@@ -98,7 +99,7 @@ def dropout():
     # With a rate of almost 1 the head sees nothing, and learns nothing.
     build = cases.mlp(lambda: keras.layers.Dropout(0.9999))
     cases.MODELS["nothing"] = build, cases.MODELS["mlp"][1]
-    case = Case(model="nothing", epochs=1)
+    case = Case(model="nothing")
     mmel = cases.compiled(case)
     before = mmel.model.get_weights()
     cases.fit(mmel, case)
@@ -107,7 +108,7 @@ def dropout():
         for new, old in zip(mmel.model.get_weights(), before, strict=True)
     ]
     # On torch only a seeded layer has a random state of its own.
-    case = Case(model="seeded_dropout", epochs=1)
+    case = Case(model="seeded_dropout")
     mmel = cases.compiled(case)
     cases.fit(mmel, case)
     return {"dropout:moved": moved, "dropout:resumes": resumes(mmel, case)}

@@ -28,7 +28,10 @@ TABLE = {
     "hard_everything": ((2, 4), Case(objectives.Hard(0.5), **EVERYTHING)),
     "soft_everything": ((2, 4), Case("soft", **EVERYTHING)),
     "uniform_everything": ((2,), Case("uniform", **EVERYTHING)),
-    "hard_uneven": ((1, 2, 4), Case(objectives.Hard(0.5), examples=15)),
+    "hard_uneven": (
+        (1, 2, 4),
+        Case(objectives.Hard(0.5), examples=15, epochs=2),
+    ),
     "soft_uneven": ((2, 4), Case("soft", examples=15, dataset=True)),
     "uniform_uneven": ((2,), Case("uniform", examples=7, sample_weight=True)),
     "sum": (
@@ -47,7 +50,10 @@ TABLE = {
         ),
     ),
     "synchronized": ((2,), Case(model="synchronized", examples=16)),
-    "lambda_p": ((2,), Case(lambdas=(1.0, float("inf")), evaluate=True)),
+    "lambda_p": (
+        (2,),
+        Case(lambdas=(1.0, float("inf")), epochs=2, evaluate=True),
+    ),
     "two_outputs": (
         (2,),
         Case(model="two_outputs", examples=7, sample_weight=True),
@@ -69,7 +75,15 @@ TABLE = {
     # A replica gets no example: it fails, and breaks what the process shares.
     "last_of_1": ((2, 4), Case(examples=9)),
 }
+# Names, and names at a number of replicas.
 SLOW = {
+    "hard_everything-4",
+    "soft_everything-2",
+    "hard_uneven-1",
+    "hard_uneven-2",
+    "soft_uneven-4",
+    "mean_with_sample_weight-4",
+    "last_of_1-4",
     "uniform_everything",
     "sum",
     "run_eagerly",
@@ -95,7 +109,7 @@ def refusal(case, scope):
     """The error of `fit`, and the weights that it left."""
     mmel = cases.compiled(case, scope)
     try:
-        cases.fit(mmel, case, epochs=1)
+        cases.fit(mmel, case)
     except Exception as error:
         message = str(error)
     weights = enumerate(mmel.model.get_weights())

@@ -23,8 +23,8 @@ def linear_step(objective, x, y, loss="mse", rate=0.1):
     )
     mmel = keras_mmel.MMELModel(model, objective)
     mmel.compile(keras.optimizers.SGD(rate), loss, run_eagerly=True)
-    history = mmel.fit(x, y, verbose=0).history
-    return float(model.get_weights()[0].item()), history["loss"][0]
+    log = mmel.train_on_batch(x, y, return_dict=True)
+    return float(model.get_weights()[0].item()), log["loss"]
 
 
 def test_a_hard_step_with_a_teacher_by_hand():
