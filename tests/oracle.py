@@ -6,7 +6,6 @@ by the mean wherever the two could lose digits. `exact_value` is the formula as
 it stands in the paper, in 80-digit decimals, and keeps the oracle honest.
 """
 
-import decimal
 import math
 
 import numpy as np
@@ -83,17 +82,6 @@ def slopes(losses, lambda_p):
         below = maximal_expected_loss(losses - shift, lambda_p)
         columns.append((above - below) / (2 * size))
     return np.stack(columns, axis=1)
-
-
-def exact_value(group, lambda_p):
-    """`lambda log(mean exp(l / lambda))`, finite lambda above 0."""
-    with decimal.localcontext() as context:
-        context.prec = 80
-        context.Emax = decimal.MAX_EMAX
-        context.Emin = decimal.MIN_EMIN
-        scale = decimal.Decimal(lambda_p)
-        terms = [(decimal.Decimal(float(x)) / scale).exp() for x in group]
-        return float(scale * (sum(terms) / len(terms)).ln())
 
 
 def loss_groups(num_views, seed):

@@ -97,7 +97,8 @@ CASES = {
 }
 SLOW = {"with_backbone", "jit_steps", "mean", "uniform_mask", "hard_values"}
 SLOW |= {"hard_teacher", "hard_mask", "hard_weight", "batch_norm_soft"}
-SLOW |= {"ema_every_2", "global_clipnorm", "clipvalue"}
+SLOW |= {"through_everything", "soft_values", "hard_values_teacher"}
+SLOW |= {"ema_every_2", "global_clipnorm", "clipvalue", "schedule"}
 
 
 def reference_for(case):
@@ -291,9 +292,14 @@ def test_loss_scaling_is_chosen_by_the_wrapped_model():
         assert scales == (precision == "mixed_float16")
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize(
-    "objective", [Hard(1e-4), Soft(1e-4), Hard(1e8)], ids=str
+    ("policy", "objective"),
+    [
+        ("mixed_float16", Hard(1e-4)),
+        ("mixed_float16", Soft(1e-4)),
+        ("mixed_bfloat16", Hard(1e8)),
+    ],
+    ids=str,
 )
 def test_large_losses_and_extreme_lambda_in_half_precision(policy, objective):
     optimizer = PLAIN_SGD(0.01)
