@@ -2,8 +2,7 @@
 
 Written from the formulas, sharing no code and no rearrangement with
 `keras_mmel.objectives`: where that one shifts by the maximum, this one shifts
-by the mean wherever the two could lose digits. `exact_value` is the formula as
-it stands in the paper, in 80-digit decimals, and keeps the oracle honest.
+by the mean wherever the two could lose digits.
 """
 
 import math
