@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from numpy.testing import assert_array_equal
 
 import keras_mmel
@@ -142,18 +141,7 @@ def test_the_direction_of_the_original_loss_is_known(tmp_path):
     assert len(log["loss"]) == 2
 
 
-# Data and structures
-
-
-def test_a_distributed_dataset_trains_as_the_dataset():
-    case = Case(examples=8)
-    x, y, _ = cases.data_for(case)
-    dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
-    expected, mmel = cases.train(case), cases.compiled(case)
-    strategy = tf.distribute.get_strategy()
-    distributed = strategy.experimental_distribute_dataset(dataset)
-    log = mmel.fit(distributed, verbose=0).history
-    cases.assert_close(cases.result(mmel, case, log), expected)
+# Structures and precision
 
 
 def test_outputs_with_the_names_of_the_contract_are_refused():

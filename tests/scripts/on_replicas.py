@@ -58,6 +58,7 @@ TABLE = {
         (2,),
         Case(model="two_outputs", examples=7, sample_weight=True),
     ),
+    "distributed": ((2,), Case(examples=16)),
     "run_eagerly": ((2,), Case(examples=15, compile={"run_eagerly": True})),
     "last_of_3": ((2,), Case(examples=11)),
     "last_of_4": ((4,), Case(examples=12)),
@@ -105,6 +106,18 @@ def case_of(name):
     return cases.dataclasses.replace(case, batch_size=8, examples=examples)
 
 
+def train_distributed(case, scope):
+    """From a dataset that the strategy has distributed already."""
+    mmel = cases.compiled(case, scope)
+    x, y, _ = cases.data_for(case)
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(case.batch_size)
+    with scope():
+        strategy = tf.distribute.get_strategy()
+        data = strategy.experimental_distribute_dataset(data)
+    log = cases.fit(mmel, case, x=data, y=None, batch_size=None)
+    return cases.result(mmel, case, log)
+
+
 def refusal(case, scope):
     """The error of `fit`, and the weights that it left."""
     mmel = cases.compiled(case, scope)
@@ -114,6 +127,9 @@ def refusal(case, scope):
         message = str(error)
     weights = enumerate(mmel.model.get_weights())
     return {"message": message, **{f"weight/{i}": w for i, w in weights}}
+
+
+RUN = {"distributed": train_distributed, "last_of_1": refusal}
 
 
 def plain_keras_error(case, scope):
@@ -142,8 +158,7 @@ def main(replicas, path, names):
     for name in names:
         case = case_of(name)
         try:
-            run = refusal if name == "last_of_1" else cases.train
-            found = run(case, scope)
+            found = RUN.get(name, cases.train)(case, scope)
         except Exception:
             found = {"error": traceback.format_exc()}
         if name == "steps_per_execution":
