@@ -118,14 +118,14 @@ def watched():
     """The records of a callback, and whether it touched what it watched."""
     case = Case(model="batch_norm", mask=True)
     mmel = cases.compiled(case)
-    expected = cases.state(mmel, case, cases.fit(mmel, case))
+    expected = cases.state(mmel, case, cases.fit(mmel, case, epochs=2))
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "run.npz"
         x, y, _ = cases.data_for(case)
         paths = {"save_to": path, "log_dir": folder}
         callback = ViewWeights((x, y), every_n_steps=2, **paths)
         mmel = cases.compiled(case)
-        history = cases.fit(mmel, case, callbacks=[callback])
+        history = cases.fit(mmel, case, epochs=2, callbacks=[callback])
         found = cases.state(mmel, case, history)
         run, events = Run.load(path), path.parent.glob("*/events.out.*")
         return {
