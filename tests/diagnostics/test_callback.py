@@ -82,14 +82,15 @@ def check_untouched(case, folder, scope=contextlib.nullcontext):
     return mmel, callback.run
 
 
-HARD = Case(mask=True, examples=12, compile=EAGER)
-SOFT = {"objective": "soft", "teacher": True, "examples": 12, "compile": EAGER}
+TWO = {"examples": 12, "epochs": 2}
+HARD = Case(mask=True, compile=EAGER, **TWO)
+SOFT = {"objective": "soft", "teacher": True, "compile": EAGER, **TWO}
 CASES = {
     "hard": HARD,
     "restless": Case(model="restless", mask=True, **SOFT),
-    "uniform": Case("uniform", examples=12, compile={"steps_per_execution": 2}),
+    "uniform": Case("uniform", compile={"steps_per_execution": 2}, **TWO),
     "functional": Case(model="functional", **SOFT),
-    "xla": Case(examples=12, compile={"jit_compile": True}),
+    "xla": Case(compile={"jit_compile": True}, **TWO),
 }
 SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in ("functional", "xla")]
 
@@ -124,7 +125,7 @@ def test_training_is_the_same_bit_for_bit(name, tmp_path):
 @pytest.mark.own_process
 def test_two_replicas_train_on_as_if_nobody_looked(tmp_path):
     scope = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope
-    case = Case(model="batch_norm", mask=True, examples=12)
+    case = Case(model="batch_norm", mask=True, **TWO)
     mmel, run = check_untouched(case, tmp_path, scope)
     assert run.steps == [1, 2, 3, 4, 5, 6]
     # One device with the same weights sees the same view weights.
@@ -205,7 +206,7 @@ def test_only_looks_after_steps_make_keras_wait_for_steps(of_one_fit):
 
 def test_lambda_is_recorded_as_it_changes_and_a_second_fit_goes_on():
     schedule = keras_mmel.callbacks.LambdaSchedule([np.inf, 2.0].__getitem__)
-    case = Case(batch_size=7, compile=EAGER)
+    case = Case(batch_size=7, epochs=2, compile=EAGER)
     mmel = cases.compiled(case)
     callback = ViewWeights(groups_of(case), every_n_steps=1)
     cases.fit(mmel, case, callbacks=[schedule, callback])
