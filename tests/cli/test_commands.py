@@ -9,9 +9,9 @@ import sys
 import keras
 import pytest
 
+from keras_mmel.text import Tokenizer
+from keras_mmel.text import files
 from keras_mmel.text import load_text_classifier
-from keras_mmel.text.files import read_manifest
-from keras_mmel.text.files import read_records
 from keras_mmel_cli import main
 from tests.text import tiny
 
@@ -38,13 +38,10 @@ def made(tmp_path_factory):
     rows = [
         f'{i},"{t}",{"pos" if i % 2 else "neg"}' for i, t in enumerate(TEXTS)
     ]
-    (folder / "reviews.csv").write_text(
-        "\n".join(["id,text,label", *rows]) + "\n"
-    )
-    rows += [row.replace(" ", " so ", 1) for row in rows]
-    (folder / "views.csv").write_text(
-        "\n".join(["id,text,label", *rows]) + "\n"
-    )
+    views = [row.replace(" ", " so ", 1) for row in rows]
+    for name, some in (("reviews", rows), ("views", rows + views)):
+        text = "\n".join(["id,text,label", *some, ""])
+        (folder / f"{name}.csv").write_text(text)
     return folder
 
 
@@ -83,7 +80,7 @@ def fails(argv, capsys):
 def texts(directory):
     return [
         (r.example_id, r.texts, r.label, [view.texts for view in r.views])
-        for r in read_records(directory)
+        for r in files.read_records(directory)
     ]
 
 
@@ -109,7 +106,7 @@ def test_examples_of_the_help_run(folder, augmented, capsys):
     assert all(len({text, *views}) == 5 for _, text, _, views in found)
     # The example of augment leaves the ids to be numbered: "0", "1", ... too.
     assert texts(augmented) == found
-    for record in read_records("labelled/reviews"):
+    for record in files.read_records("labelled/reviews"):
         for said in (record.teacher, *(v.teacher for v in record.views)):
             assert len(said) == 2 and sum(said) == pytest.approx(1)
     imported = texts("imported/reviews")
@@ -149,7 +146,7 @@ def test_settings_reach_the_augmenter(folder, tmp_path):
     words = [w for k, v in settings.items() for w in (f"--{k}", str(v))]
     words += ["--slots", "8", "--limit", "2", "--split", "test"]
     run([*AUGMENT, *COLUMNS, *words, "--out", tmp_path / "o"])
-    manifest = read_manifest(tmp_path / "o")
+    manifest = files.read_manifest(tmp_path / "o")
     assert settings.items() <= manifest.made["augmenter"].items()
     assert (manifest.num_examples, manifest.split) == (2, "test")
     assert manifest.made["source"]["limit"] == 2
@@ -162,20 +159,27 @@ def test_a_tfds_data_set_is_augmented(folder, augmented, tmp_path):
         + ["--split", "train[:2]", "--text", "text_a", "--label", "label"]
         + ["--id", "example_id", "--num_augmented", "1", "--out", tmp_path]
     )
-    assert read_manifest(tmp_path).label_names == ("neg", "pos")
+    assert files.read_manifest(tmp_path).label_names == ("neg", "pos")
     assert [text for _, (text,), _, _ in texts(tmp_path)] == TEXTS[:2]
 
 
-def test_glue_is_augmented(folder, shared_dir, tmp_path):
+def test_glue_is_augmented_by_a_real_model(shared_dir, tmp_path):
+    model = shared_dir / "models" / "bert_tiny_mlm"
     run(
-        ["augment", "--masked_lm", "bert_tiny_mlm", "--data", "glue/rte"]
-        + ["--data_dir", shared_dir / "data" / "tfds", "--limit", "2"]
-        + ["--num_augmented", "1", "--out", tmp_path / "o"]
+        ["augment", "--masked_lm", model, "--unit", "word", "--limit", "5"]
+        + ["--data_dir", shared_dir / "data" / "tfds", "--data", "glue/rte"]
         + ["--text", "sentence1", "sentence2", "--label", "label"]
+        + ["--out", tmp_path / "o"]
     )
-    manifest = read_manifest(tmp_path / "o")
-    assert manifest.num_texts == 2
+    manifest = files.read_manifest(tmp_path / "o")
     assert manifest.label_names == ("entailment", "not_entailment")
+    tokenizer = Tokenizer.from_directory(model)
+    for record in files.read_records(tmp_path / "o"):
+        rows = (record, *record.views)
+        assert len({row.texts for row in rows}) == 5
+        encoded = tokenizer.encode([row.texts for row in rows], 512)
+        ids = [one.token_ids for one in encoded]
+        assert ids == [row.token_ids for row in rows]
 
 
 def test_a_check_writes_nothing(folder, capsys):
@@ -264,7 +268,8 @@ def test_wrong_directories_are_one_line(folder, augmented, tmp_path, capsys):
     damaged.write_bytes(data)
     assert damaged.name in fails(["inspect", out], capsys)
     damaged.unlink()
-    assert damaged.name in fails(["inspect", out], capsys)
+    line = fails(["inspect", out], capsys)
+    assert f"which lacks 1 of 2 shards, the first '{damaged.name}'" in line
 
 
 def test_a_teacher_must_be_a_classifier(folder, augmented, tmp_path, capsys):

@@ -177,3 +177,17 @@ def _save_tokenizer(directory, pieces, kind, lowercase):
     else:
         text = tokenizer_files.from_vocabulary(pieces, options)
         (directory / "tokenizer.json").write_text(text)
+
+
+def outputs_of(model, texts, max_length):
+    """What a classifier predicts for texts or pairs, one by one, float64."""
+    outputs = []
+    for one in model.tokenizer.encode(texts, max_length):
+        ids = np.array([one.token_ids])
+        features = {
+            "token_ids": ids,
+            "segment_ids": np.array([one.segment_ids]),
+            "padding_mask": np.ones_like(ids),
+        }
+        outputs.append(np.asarray(model(features))[0])
+    return np.array(outputs, "float64")

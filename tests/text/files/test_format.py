@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -51,12 +50,6 @@ def test_decode_gives_back_what_was_encoded(kind):
         assert format.decode(format.encode(record, kind), kind, 2) == record
     one = Record("a", ("x",), LABELS[kind], (), (View(("y",)),))
     assert format.decode(format.encode(one, kind), kind, 1) == one
-
-
-def test_tfds_gives_names_of_classes():
-    features = format.features("class", ("no", "yes"))
-    assert features["label"].names == ["no", "yes"]
-    assert format.features("value")["label"].np_dtype == np.float32
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-import pathlib
-
 import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -9,8 +7,6 @@ from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from tests.text.files.fakes import make_source
 from tests.text.files.fakes import write
-
-OLD = pathlib.Path(__file__).parents[2] / "saved_by_0_1" / "augmented"
 
 
 @pytest.fixture
@@ -50,16 +46,6 @@ def test_tfds_reads_values(tmp_path):
     assert found == pytest.approx([n / 7 for n in range(5)])
 
 
-def test_files_of_version_0_1_are_read_by_all(tmp_path):
-    """They have log-probabilities; `tests/test_saved_by_0_1.py` has more."""
-    records = list(read_records(OLD))
-    rows = tfds.builder_from_directory(OLD).as_dataset(split="train")
-    for record, row in zip(records, rows.as_numpy_iterator(), strict=True):
-        assert record.example_id == row["example_id"].decode()
-        views = [text.decode() for text in row["views"]["text_a"]]
-        assert [view.texts[0] for view in record.views] == views
-
-
 def test_reading_from_any_place_on(written):
     everything = list(read_records(written))
     files = AugmentedFiles(written)
@@ -67,26 +53,6 @@ def test_reading_from_any_place_on(written):
     assert (files.num_texts, files.label_kind) == (2, "class")
     for start, stop in ((0, 30), (9, 11), (10, 20), (29, 99), (5, 5)):
         assert list(files.read(start, stop)) == everything[start:stop]
-
-
-def test_damaged_shard_is_named(written):
-    path = sorted(written.glob("*.tfrecord*"))[2]
-    content = bytearray(path.read_bytes())
-    content[100] ^= 1
-    path.write_bytes(content)
-    message = f"{path.name}' is damaged: behind record [0-9]+, [a-z 0-9]+\\."
-    with pytest.raises(ValueError, match=message):
-        list(read_records(written))
-    # TFDS finds it too, by the same checksum, but does not name the file.
-    rows = tfds.builder_from_directory(written).as_dataset(split="dev")
-    with pytest.raises(tf.errors.DataLossError):
-        list(rows)
-
-
-def test_missing_shard_is_named(written):
-    sorted(written.glob("*.tfrecord*"))[1].unlink()
-    with pytest.raises(ValueError, match="lacks 1 of 3 shards.*00001-of-00003"):
-        next(read_records(written))
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty"])

@@ -3,6 +3,7 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+import scipy.special
 
 from keras_mmel.text import label_augmented
 from keras_mmel.text import load_text_classifier
@@ -63,30 +64,21 @@ def label(directory, teacher, out, **settings):
     return list(read_records(out))
 
 
-def predict(model, texts, max_length=128):
-    """Logits for one text, by the plain model."""
-    one = model.tokenizer.encode([made_records.as_text(texts)], max_length)[0]
-    inputs = {
-        "token_ids": one.token_ids,
-        "segment_ids": one.segment_ids,
-        "padding_mask": np.ones(len(one.token_ids), "int32"),
-    }
-    inputs = {name: np.array([value]) for name, value in inputs.items()}
-    return np.asarray(model(inputs))[0].astype("float64")
-
-
-def softmax(logits):
-    exponents = np.exp(logits - logits.max())
-    return exponents / exponents.sum()
+def predict(model, rows, values=False, max_length=128):
+    """What the plain model says of records or views, one by one."""
+    texts = [made_records.as_text(row.texts) for row in rows]
+    found = tiny.outputs_of(model, texts, max_length)
+    return found if values else scipy.special.softmax(found, axis=-1)
 
 
 def test_every_original_and_view(labelled, records, teacher):
     for before, after in zip(records, read_records(labelled), strict=True):
-        for one, other in zip(
-            (before, *before.views), (after, *after.views), strict=True
+        rows = (before, *before.views)
+        expected = predict(teacher, rows)
+        for one, other, probabilities in zip(
+            rows, (after, *after.views), expected, strict=True
         ):
-            expected = softmax(predict(teacher, one.texts))
-            np.testing.assert_allclose(other.teacher, expected, atol=2e-6)
+            np.testing.assert_allclose(other.teacher, probabilities, atol=2e-6)
             unlabelled = dataclasses.replace(other, teacher=())
             if one is before:
                 unlabelled = dataclasses.replace(unlabelled, views=before.views)
@@ -98,10 +90,13 @@ def test_values_of_a_regression(folder, tmp_path):
     records = made_records.make_records(5, model.tokenizer, regression=True)
     data = made_records.write(tmp_path / "data", records, model.tokenizer)
     for record in label(data, model, tmp_path / "out"):
-        for one in (record, *record.views):
-            np.testing.assert_allclose(
-                one.teacher, predict(model, one.texts), rtol=1e-4, atol=1e-5
-            )
+        rows = (record, *record.views)
+        np.testing.assert_allclose(
+            [one.teacher for one in rows],
+            predict(model, rows, values=True),
+            rtol=1e-4,
+            atol=1e-5,
+        )
 
 
 def test_a_teacher_with_another_tokenizer(folder, directory, records, tmp_path):
@@ -110,10 +105,11 @@ def test_a_teacher_with_another_tokenizer(folder, directory, records, tmp_path):
     )
     labelled = label(directory, other, tmp_path / "out", max_length=12)
     assert labelled[0].token_ids == records[0].token_ids
-    for record in labelled:
-        np.testing.assert_allclose(
-            record.teacher, softmax(predict(other, record.texts, 12)), atol=2e-6
-        )
+    np.testing.assert_allclose(
+        [record.teacher for record in labelled],
+        predict(other, labelled, max_length=12),
+        atol=2e-6,
+    )
 
 
 def test_the_files_say_which_teacher(directory, labelled, teacher):

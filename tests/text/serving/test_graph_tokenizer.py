@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from keras_mmel.text import Tokenizer
 from keras_mmel.text.bert import tokenizer_files
-from keras_mmel.text.serving import graph_tokenizer
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 from tests.text.tiny import VOCABULARY
 
@@ -157,14 +156,6 @@ def test_words_of_every_code_point(name):
     twin(name).check_words(of_codes(CODES))
     twin(name).check_words(HARD)
     twin(name).check(HARD)
-
-
-def test_code_points():
-    entries, replacements = graph_tokenizer.code_points(json.dumps(BERT))
-    found = [replacements[entries[ord(c)]] for c in "A\u00e9\u6f22,\x00\u0301x"]
-    itself = graph_tokenizer._ITSELF
-    alone = (ord(" "), itself, ord(" "))
-    assert found == [(97,), (101,), alone, alone, (), (), (itself,)]
 
 
 SIGNS = st.sampled_from(

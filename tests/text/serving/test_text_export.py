@@ -5,13 +5,14 @@ import json
 import keras
 import numpy as np
 import pytest
+import scipy.special
 from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.text import export_text_classifier
 from keras_mmel.text import load_text_classifier
 from tests.scripts.child import run
-from tests.text.tiny import make_checkpoint
+from tests.text import tiny
 
 TEXTS = [
     "A fine film!",
@@ -28,31 +29,12 @@ MAX_LENGTH = 20
 
 def make_model(folder, classes):
     keras.utils.set_random_seed(3)
-    folder = make_checkpoint(folder, num_hidden_layers=1)
+    folder = tiny.make_checkpoint(folder, num_hidden_layers=1)
     model = load_text_classifier(folder, classes)
     # Far from even, so that probabilities tell logits apart.
     kernel = model.output_dense.kernel
     kernel.assign(np.random.default_rng(0).normal(size=kernel.shape))
     return model
-
-
-def on_ids(model, texts, max_length):
-    """What the model predicts on the ids of the tokenizer, one by one."""
-    outputs = []
-    for one in model.tokenizer.encode(texts, max_length):
-        ids = np.array([one.token_ids])
-        features = {
-            "token_ids": ids,
-            "segment_ids": np.array([one.segment_ids]),
-            "padding_mask": np.ones_like(ids),
-        }
-        outputs.append(model.predict_on_batch(features)[0])
-    return np.array(outputs, "float64")
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +78,11 @@ def check_ids(found, wanted):
 
 def test_probabilities_and_labels(models, served):
     found = served["classes"]
-    logits = on_ids(models["classes"], TEXTS, 64)
+    logits = tiny.outputs_of(models["classes"], TEXTS, 64)
     # The exported plain model takes what `tokenize` gives.
     assert_allclose(found.pop("of ids"), logits, atol=5e-6)
     assert sorted(found) == ["label_names", "serving_default", "tokenize"]
-    wanted = softmax(logits)
+    wanted = scipy.special.softmax(logits, axis=-1)
     answers = found["serving_default"]
     assert sorted(answers) == ["label", "probabilities"]
     assert_allclose(answers["probabilities"], wanted, atol=2e-6)
@@ -114,7 +96,7 @@ def test_value_of_pairs(models, served):
     found = served["value"]
     assert sorted(found) == ["serving_default", "tokenize"]
     assert list(found["serving_default"]) == ["value"]
-    wanted = on_ids(models["value"], texts, MAX_LENGTH)[:, 0]
+    wanted = tiny.outputs_of(models["value"], texts, MAX_LENGTH)[:, 0]
     assert_allclose(found["serving_default"]["value"], wanted, atol=5e-6)
     check_ids(
         found["tokenize"],

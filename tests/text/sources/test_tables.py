@@ -72,16 +72,8 @@ def write_jsonl(path, rows):
 def test_examples_of_a_file(tmp_path, kind):
     """Ids, pairs, labels and lists of views."""
     header = ("key", "one", "two", "label", "views")
-    rows = [
-        (
-            f"k{i}",
-            ODD[i % 6],
-            str(i),
-            i % 2,
-            [[f"{i}{j}", "x"] for j in range(i)],
-        )
-        for i in range(7)
-    ]
+    views = [[[f"{i}{j}", "x"] for j in range(i)] for i in range(7)]
+    rows = [(f"k{i}", ODD[i % 6], str(i), i % 2, views[i]) for i in range(7)]
     if kind == "csv":
         cells = [(*row, json.dumps(views)) for *row, views in rows]
         path = write_csv(tmp_path / "x.csv", [header, *cells])
@@ -149,6 +141,8 @@ def test_description_changes_with_the_file_alone(tmp_path):
 
 # Labels
 
+FLOATS = [f"{i}.0" for i in range(21)]
+
 
 def read_labels(tmp_path, cells, **options):
     rows = [["t", "y"], *(["x", cell] for cell in cells)]
@@ -163,13 +157,7 @@ def read_labels(tmp_path, cells, **options):
         (["1.0", " 0.0", "1"], "class", None, [1, 0, 1], "2 classes: 0 1, 1 2"),
         (["1", "0.5", "3"], "value", None, [1.0, 0.5, 3.0], "from 0.5 to 3"),
         (["-1.0", "2"], "value", None, [-1.0, 2.0], "values from -1 to 2"),
-        (
-            [f"{i}.0" for i in range(21)],
-            "value",
-            None,
-            list(range(21)),
-            "to 20",
-        ),
+        (FLOATS, "value", None, list(range(21)), "to 20"),
         (["pos ", "neg", " pos"], "class", ("neg", "pos"), [1, 0, 1], "pos 2"),
         ("lkjihgfedcba", "class", tuple("abcdefghijkl"), None, "j 1, ..."),
         (["", " ", ""], None, None, [None] * 3, "no labels"),
@@ -269,19 +257,11 @@ def test_bad_jsonl_is_named_with_its_line(tmp_path, content, options, message):
         sources.from_jsonl(path, **{"text": "t"} | options)
 
 
-def test_ids_differ(tmp_path):
-    path = write_jsonl(tmp_path / "x.jsonl", [{"t": "a", "k": 7}] * 2)
-    with pytest.raises(ValueError, match="'7' for the examples 0 and 1"):
-        sources.from_jsonl(path, "t", id="k")
-
-
-@pytest.mark.parametrize("text", [[], ["t", "y", "t"]])
-def test_one_or_two_texts(tmp_path, text):
-    path = write_csv(tmp_path / "x.csv", [["t", "y"], ["a", "b"]])
-    with pytest.raises(ValueError, match="`text` must name one or two"):
-        sources.from_csv(path, text)
-
-
-def test_file_that_is_not_there(tmp_path):
+def test_arguments_that_name_nothing(tmp_path):
+    path = tmp_path / "x.csv"
     with pytest.raises(FileNotFoundError, match=r"x\.csv"):
-        sources.from_csv(tmp_path / "x.csv", "t")
+        sources.from_csv(path, "t")
+    write_csv(path, [["t", "y"], ["a", "b"]])
+    for text in ([], ["t", "y", "t"]):
+        with pytest.raises(ValueError, match="`text` must name one or two"):
+            sources.from_csv(path, text)
