@@ -112,7 +112,7 @@ def score(task: GlueTask, labels: np.ndarray, outputs: np.ndarray) -> dict:
         ValueError: If there is nothing to score, or an output is not finite.
     """
     labels = np.asarray(labels)
-    if not len(labels) or (not task.is_regression and labels.min() < 0):
+    if not len(labels) or labels.min() < 0:
         raise ValueError(
             "`labels` must be there to score against; -1 stands for a hidden "
             f"one. Received: labels={labels[:5].tolist()}..."

@@ -45,7 +45,11 @@ def main(argv: list[str] | None = None) -> int:
     ```
     """
     try:
-        options = make_parser().parse_args(argv)
+        parser = make_parser()
+        options, unknown = parser.parse_known_args(argv)
+        if unknown:  # argparse itself names the help of no command
+            parser.prog += f" {options.command}"
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     except SystemExit as ended:
         return int(ended.code or 0)
     command = COMMANDS[options.command]

@@ -168,7 +168,6 @@ def test_glue_is_augmented_by_a_real_model(shared_dir, tmp_path):
     run(
         ["augment", "--masked_lm", model, "--unit", "word", "--limit", "5"]
         + ["--data_dir", shared_dir / "data" / "tfds", "--data", "glue/rte"]
-        + ["--text", "sentence1", "sentence2", "--label", "label"]
         + ["--out", tmp_path / "o"]
     )
     manifest = files.read_manifest(tmp_path / "o")

@@ -120,6 +120,8 @@ def test_text(run, tmp_path):
     (tmp_path / "reviews.csv").write_text(
         "text,label\n" + "\n".join(rows * 8) + "\n"
     )
+    (tmp_path / "served").mkdir()  # of the run before
+    (tmp_path / "served" / "saved_model.pb").touch()
     names = run("text", (PRESET, str(bert)), (r"epochs=3", "epochs=1"))
     assert set(names["answer"]["label"].numpy()) <= {b"bad", b"good"}
     x, y = next(iter(names["groups"]))
@@ -127,6 +129,7 @@ def test_text(run, tmp_path):
     assert y["teacher"].shape == (16, 5, 2)
     loaded = tf.saved_model.load(str(tmp_path / "served"))
     assert "tokenize" in loaded.signatures
+    assert (tmp_path / "student.keras").is_file()
 
 
 def views_by_setting(capsys):

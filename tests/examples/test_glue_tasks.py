@@ -40,16 +40,17 @@ def test_constant_predictions_count_as_no_correlation():
 
 
 @pytest.mark.parametrize(
-    ("labels", "outputs", "message"),
+    ("task", "labels", "outputs", "message"),
     [
-        ([0, -1], np.zeros((2, 2)), "hidden"),
-        ([], np.zeros((0, 2)), "hidden"),
-        ([0, 1], np.full((2, 2), np.nan), "finite"),
+        ("rte", [0, -1], np.zeros((2, 2)), "hidden"),
+        ("stsb", [-1.0, -1.0], np.zeros((2, 1)), "hidden"),
+        ("rte", [], np.zeros((0, 2)), "hidden"),
+        ("rte", [0, 1], np.full((2, 2), np.nan), "finite"),
     ],
 )
-def test_nothing_to_score(labels, outputs, message):
+def test_nothing_to_score(task, labels, outputs, message):
     with pytest.raises(ValueError, match=message):
-        glue_tasks.score(TASKS["rte"], labels, outputs)
+        glue_tasks.score(TASKS[task], labels, outputs)
 
 
 def test_the_epochs_that_are_reported():

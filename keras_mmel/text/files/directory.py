@@ -119,11 +119,12 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     """Makes a directory that of this manifest, or sees that it is already.
 
     Args:
-        directory: The directory; made where it is not there.
+        directory: The directory; made where it is not there, taken over from
+            a run that has not finished a shard.
         manifest: Of the run that is about to write.
 
     Raises:
-        ValueError: If it is that of a run with other settings, which are
+        ValueError: If there are shards of a run with other settings, which are
             named, or something else is there.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -132,6 +133,8 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
         for path in directory.iterdir()
         if not shards.is_left_over(path.name)
     )
+    if names == [MANIFEST]:
+        names = []
     if MANIFEST in names:
         there, now = (
             _settings(json.loads(one.to_json()))

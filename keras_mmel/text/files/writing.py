@@ -207,6 +207,8 @@ def write_records(
                 for record in _changed(source, function, numbers):
                     yield encode(record, source.label_kind, num_classes)
                     bar.update(source.num_texts)
+                # Another run may have taken over what had no shard yet.
+                begin(directory, manifest)
 
             for name, numbers in todo:
                 shards.write_shard(directory / name, serialized(numbers))

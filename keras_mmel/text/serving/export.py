@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import tempfile
 from collections.abc import Sequence
 
 import keras
@@ -11,6 +12,16 @@ from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text.bert.classifier import BertTextClassifier
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 
+# Accents, marks out of order, Chinese, spaces, controls, special tokens, long.
+_HARD = [
+    "It's a FINE film, isn't it?! \u00dcber Caf\u00e9 \u01c5 \u0130 \u1e9e",
+    "a\u0323\u0302\u0301b\u0302\u0323 \u1112\u1161\u11ab \u6f22\u5b57kana",
+    "a\u00a0b\u200bc\u00add\u2028e\x00f\x1cg\tend \U0001f469\u200d\U0001f4bb",
+    "[CLS] and [MASK] of [unused1] ##s $5.00 \u00bd\u2167",
+    "x" * 101 + " " + "never the same film twice " * 30,
+    "",
+]
+
 
 def export_text_classifier(
     model: keras.Model,
@@ -19,6 +30,7 @@ def export_text_classifier(
     pairs: bool = False,
     max_length: int | None = None,
     label_names: Sequence[str] | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Writes a SavedModel that takes strings and returns probabilities.
 
@@ -41,19 +53,22 @@ def export_text_classifier(
     Args:
         model: A classifier as `load_text_classifier` makes it, or an
             `MMELModel` around one. With one output it is a regression.
-        path: Folder of the SavedModel; it must not exist.
+        path: Folder of the SavedModel, which appears whole or not at all.
         pairs: Whether the model takes pairs of sentences.
         max_length: Longest input in tokens, special ones included; what is
             longer is cut as in `Tokenizer.encode`. Give what was used in
             training. By default the longest that the model can take.
         label_names: A name for each class, in the order of the classes.
+        overwrite: Whether a SavedModel at `path` is replaced.
 
     Raises:
-        FileExistsError: If `path` exists.
+        FileExistsError: If `path` exists and is not to be replaced, or is no
+            SavedModel.
         RuntimeError: If Keras runs on another backend than TensorFlow.
         TypeError: If the model is no text classifier with a tokenizer.
         ValueError: If the tokenizer cannot be written into a graph with the
-            same ids, or an argument does not fit the model.
+            same ids, as it is seen on some hard texts, or an argument does not
+            fit the model.
 
     Example:
 
@@ -68,8 +83,12 @@ def export_text_classifier(
     ```
     """
     path = pathlib.Path(path)
-    if path.exists():
-        raise FileExistsError(f"`path` must not exist. Received: {path}")
+    is_model = (path / "saved_model.pb").is_file()
+    if path.exists() and not (overwrite and is_model):
+        raise FileExistsError(
+            "`path` must not exist, or be a SavedModel with `overwrite=True`. "
+            f"Received: {path}"
+        )
     if keras.config.backend() != "tensorflow":
         raise RuntimeError(
             "a SavedModel is written with Keras on TensorFlow (environment "
@@ -98,8 +117,29 @@ def export_text_classifier(
         )
     inputs = ["text_a", "text_b"] if pairs else ["text"]
     tokenize = GraphTokenizer(tokenizer, max_length)
+    _compare(tokenize, tokenizer)
     archive = _archive(model, tokenize, inputs, label_names)
-    archive.write_out(path, verbose=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
+        made = pathlib.Path(folder, "made")
+        archive.write_out(made, verbose=False)
+        if is_model:
+            path.rename(pathlib.Path(folder, "before"))
+        made.rename(path)
+
+
+def _compare(tokenize, tokenizer):
+    """Sees that both give the same ids, with the libraries that are here."""
+    found = tokenize(tf.constant(_HARD))
+    lengths = tf.reduce_sum(found["padding_mask"], axis=1).numpy()
+    wanted = tokenizer.encode(_HARD, tokenize.max_length)
+    for row, text in enumerate(_HARD):
+        ids = found["token_ids"][row, : lengths[row]].numpy().tolist()
+        if ids != list(wanted[row].token_ids):
+            raise ValueError(
+                "`model` must have a tokenizer that gives the same ids in the "
+                f"graph as outside. Received: one that differs for {text!a}"
+            )
 
 
 def _distinct(label_names, classes):

@@ -116,12 +116,14 @@ def as_source(
         The source.
 
     Raises:
-        BadFile: If the labels are wrong; the line is named.
+        BadFile: If a label is wrong or an id occurs twice; the line is named.
     """
     rows = [row for _, row, _, _ in groups]
     kind, names, labels = read_labels(rows, label, label_names)
-    records, dropped = [], 0
-    for (name, _, texts, views), one in zip(groups, labels, strict=True):
+    records, lines, dropped = [], {}, 0
+    for (name, row, texts, views), one in zip(groups, labels, strict=True):
+        if lines.setdefault(name, row.line) != row.line:
+            row.fail(f"the id {name!r} is that of line {lines[name]}, too")
         kept = dict.fromkeys(views)
         kept.pop(texts, None)
         dropped += len(views) - len(kept)

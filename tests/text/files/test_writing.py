@@ -135,6 +135,20 @@ def test_other_settings_are_refused(whole, options, difference):
     assert contents(whole) == before
 
 
+def test_what_has_no_shard_is_taken_over(tmp_path, whole):
+    """Also from a run that still goes on, whose shards are then refused."""
+
+    class Robbed(FakeAugmenter):
+        def views(self, example_id, texts):
+            if not (tmp_path / name(0)).exists():
+                write(tmp_path)
+            return super().views(example_id, texts)
+
+    with pytest.raises(ValueError, match="seed=0 in place of .*seed=1"):
+        write(tmp_path, augmenter=Robbed(1))
+    assert contents(tmp_path) == contents(whole)
+
+
 def test_directory_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("the only copy")
     with pytest.raises(ValueError, match="'thesis.tex'"):

@@ -1,16 +1,20 @@
 """Exported text classifiers: what TensorFlow alone makes of strings."""
 
 import json
+import pathlib
+import sys
 
 import keras
 import numpy as np
 import pytest
 import scipy.special
+import tensorflow as tf
 from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.text import export_text_classifier
 from keras_mmel.text import load_text_classifier
+from keras_mmel.text.serving import graph_tokenizer
 from tests.scripts.child import run
 from tests.text import tiny
 
@@ -121,9 +125,32 @@ def test_wrong_arguments(models, tmp_path, name, options, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_that_are_there_stay(models, tmp_path):
-    with pytest.raises(FileExistsError, match="`path` must not exist"):
-        export_text_classifier(models["value"], tmp_path)
+def test_only_a_saved_model_is_replaced(models, tmp_path):
+    path = tmp_path / "served"
+    path.mkdir()
+    for overwrite in (True, False):
+        with pytest.raises(FileExistsError, match="`path` must not exist"):
+            export_text_classifier(models["value"], path, overwrite=overwrite)
+        (path / "saved_model.pb").touch()
+    export_text_classifier(models["value"], path, overwrite=True)
+    assert (path / "saved_model.pb").stat().st_size > 0
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_export_that_fails_leaves_nothing(models, tmp_path, monkeypatch):
+    def save(model, path, **options):
+        pathlib.Path(path, "variables").mkdir(parents=True)
+        raise OSError("No space left")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    with pytest.raises(OSError, match="No space"):
+        export_text_classifier(models["value"], tmp_path / "new")
+    # A library that does to a text what it does not do to a character.
+    none = np.zeros(sys.maxunicode + 1, "int16"), [(-1,)]
+    monkeypatch.setattr(graph_tokenizer, "code_points", lambda normalizer: none)
+    with pytest.raises(ValueError, match="same ids .*one that differs for"):
+        export_text_classifier(models["value"], tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_models_are_refused(models, tmp_path):
