@@ -9,7 +9,6 @@ from keras_mmel.losses import compiled
 
 losses = keras.losses
 
-X = np.zeros((6, 5), "float32")
 VALUE, CLASS = np.zeros((6, 2)), np.arange(6) % 3
 LABELS = [VALUE, CLASS]
 SPARSE = "sparse_categorical_crossentropy"
@@ -21,25 +20,6 @@ PREDICTIONS = [np.zeros((6, 2)), np.full((6, 3), 1 / 3)]
 def pair(loss, weights=None, label=LABELS, prediction=PREDICTIONS, **others):
     others = {"output_names": ["value", "kind"], **others}
     return compiled.pair_outputs(loss, weights, label, prediction, **others)
-
-
-def test_each_output_gets_its_own_parts_untouched():
-    mse = losses.MeanSquaredError()
-    found = pair(
-        {"kind": SPARSE, "value": mse},
-        {"kind": 2.0, "value": 0.5},
-        extra=(None, {"value": "t", "kind": "u"}),
-    )
-    by_name = {output.name: output for output in found}
-    assert set(by_name) == {"value", "kind"}
-    value, kind = by_name["value"], by_name["kind"]
-    assert value.loss is mse
-    assert value.label is VALUE
-    assert value.prediction is PREDICTIONS[0]
-    assert kind.prediction is PREDICTIONS[1]
-    assert (value.weight, kind.weight) == (0.5, 2.0)
-    assert (value.extra, kind.extra) == ((None, "t"), (None, "u"))
-    assert kind.loss.fn is losses.sparse_categorical_crossentropy
 
 
 def test_crossentropy_is_chosen_for_each_output():
@@ -106,16 +86,13 @@ def test_what_does_not_match_is_refused(name):
 
 
 def test_different_reductions_are_refused():
-    mixed = [losses.MeanSquaredError(reduction="sum"), SPARSE]
-    message = "same `reduction`.*Received: .*'sum'.*'sum_over_batch_size'"
-    with pytest.raises(ValueError, match=message):
-        compiled.reduction_of(pair(mixed))
     inputs = keras.Input((5,))
     heads = [keras.layers.Dense(units)(inputs) for units in (2, 3)]
     mmel = keras_mmel.MMELModel(keras.Model(inputs, heads))
-    mmel.compile("sgd", mixed)
+    mmel.compile("sgd", [losses.MeanSquaredError(reduction="sum"), SPARSE])
+    message = "same `reduction`.*Received: .*'sum'.*'sum_over_batch_size'"
     with pytest.raises(ValueError, match=message):
-        mmel.fit({"views": X[:, None]}, LABELS, verbose=0)
+        mmel.fit({"views": np.zeros((6, 1, 5))}, LABELS, verbose=0)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,7 @@ from keras import ops
 
 from keras_mmel import objectives
 from keras_mmel.groups import Sizes
-from keras_mmel.losses.of_groups import GroupLosses
 from keras_mmel.losses.of_groups import group_losses
-from keras_mmel.training import replicas
 
 losses = keras.losses
 log = math.log
@@ -20,28 +18,31 @@ HARD, SOFT = objectives.Hard(), objectives.Soft()
 
 
 def arrays(values, dtype=None):
-    """Lists of numbers to tensors, through any dicts around them."""
+    """Lists of numbers to tensors, in dicts and tuples, which become lists."""
     if values is None:
         return None
     if isinstance(values, dict):
         return {key: arrays(part, dtype) for key, part in values.items()}
+    if isinstance(values, tuple):
+        return [arrays(part, dtype) for part in values]
     return ops.convert_to_tensor(np.array(values), dtype=dtype)
 
 
-def find(objective, y, prediction, loss, views=3, **others):
+def find(objective, y, prediction, loss, **others):
     """`group_losses` on predictions alone: the views only have a shape."""
     prediction = arrays(prediction, "float32")
-    rows = keras.tree.flatten(prediction)[0].shape[0]
-    sizes = Sizes(rows // views, views)
-    return group_losses(
-        objective, sizes, arrays(y), prediction, loss=loss, **others
-    )
+    sizes = Sizes(1, keras.tree.flatten(prediction)[0].shape[0])
+    others = {"sizes": sizes, "loss": loss, **others}
+    return group_losses(objective, y=arrays(y), prediction=prediction, **others)
 
 
-def assert_losses(found, expected):
+def check(expected, *arguments, **others):
+    """View losses, and the loss of the original beside them."""
+    found = find(*arguments, **others)
+    expected = np.atleast_2d(expected)
     np.testing.assert_allclose(found.losses, expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
-        found.original, np.array(expected)[:, 0], rtol=1e-5, atol=1e-6
+        found.original, expected[:, 0], rtol=1e-5, atol=1e-6
     )
     assert found.losses.dtype == found.original.dtype == "float32"
 
@@ -85,9 +86,7 @@ def test_classification(from_logits, label):
         (SOFT, y, soft),
         (SOFT, taught, soft_taught),
     ):
-        found = find(objective, given, prediction, loss(from_logits))
-        assert_losses(found, [expected])
-        assert found.reduction == "mean"
+        check(expected, objective, given, prediction, loss(from_logits))
 
 
 def test_groups_keep_to_themselves():
@@ -99,14 +98,9 @@ def test_groups_keep_to_themselves():
         [log(2), -0.5 * log(0.25) - 0.5 * log(0.75)],
         [-log(0.8), -log(0.4)],
     ]
-    found = find(
-        SOFT,
-        {"label": [0, 1], "teacher": teacher},
-        prediction,
-        "crossentropy",
-        views=2,
-    )
-    assert_losses(found, expected)
+    taught = {"label": [0, 1], "teacher": teacher}
+    sizes = Sizes(2, 2)
+    check(expected, SOFT, taught, prediction, "crossentropy", sizes=sizes)
 
 
 def test_tokens_change_class_one_by_one():
@@ -115,15 +109,9 @@ def test_tokens_change_class_one_by_one():
     prediction = [[[0.5, 0.5], [0.25, 0.75]], [[0.4, 0.6], [0.2, 0.8]]]
     teacher = [[[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [1.0, 0.0]]]]
     first = -0.5 * log(0.4) - 0.5 * log(0.6)
-    found = find(
-        SOFT,
-        {"label": [[0, 1]], "teacher": teacher},
-        prediction,
-        "crossentropy",
-        views=2,
-    )
-    original = (log(2) - log(0.75)) / 2
-    assert_losses(found, [[original, (first - log(0.2)) / 2]])
+    expected = [(log(2) - log(0.75)) / 2, (first - log(0.2)) / 2]
+    taught = {"label": [[0, 1]], "teacher": teacher}
+    check(expected, SOFT, taught, prediction, "crossentropy")
 
 
 def test_label_smoothing_is_for_labels():
@@ -141,8 +129,7 @@ def test_label_smoothing_is_for_labels():
         (SOFT, label, soft),
         (SOFT, taught, soft),
     ):
-        found = find(objective, y, prediction, loss, views=2)
-        assert_losses(found, [[log(2), augmented]])
+        check([log(2), augmented], objective, y, prediction, loss)
 
 
 # Binary
@@ -165,20 +152,10 @@ def test_binary(from_logits):
 
     taught = {"label": [[1]], "teacher": teacher}
     flat = {"label": [1], "teacher": np.squeeze(teacher, -1)}
-    hard = [log(2), entropy(1, 0.25), entropy(1, 0.75), entropy(1, 0.2)]
-    hard_teacher = [
-        log(2),
-        entropy(0.3, 0.25),
-        entropy(0.6, 0.75),
-        entropy(0.5, 0.2),
-    ]
-    soft = [log(2)] + [entropy(0.5, p) for p in (0.25, 0.75, 0.2)]
-    soft_teacher = [
-        log(2),
-        entropy(0.3, 0.25),
-        entropy(0.5, 0.75),
-        entropy(0.5, 0.2),
-    ]
+    hard, hard_teacher, soft, soft_teacher = (
+        [entropy(t, p) for t, p in zip(of, (0.25, 0.75, 0.2), strict=True)]
+        for of in ((1, 1, 1), (0.3, 0.6, 0.5), (0.5,) * 3, (0.3, 0.5, 0.5))
+    )
     for objective, y, expected in (
         (HARD, [[1]], hard),
         (HARD, [1], hard),
@@ -188,8 +165,7 @@ def test_binary(from_logits):
         (SOFT, taught, soft_teacher),
         (SOFT, flat, soft_teacher),
     ):
-        found = find(objective, y, prediction, loss, views=4)
-        assert_losses(found, [expected])
+        check([log(2), *expected], objective, y, prediction, loss)
 
 
 def test_several_labels_change_class_one_by_one():
@@ -198,15 +174,9 @@ def test_several_labels_change_class_one_by_one():
     teacher = [[[0.9, 0.1], [0.7, 1.0]]]
     # Entry 1 against 0.5, entry 2 against the teacher's 1.
     first = -0.5 * log(0.2) - 0.5 * log(0.8)
-    found = find(
-        SOFT,
-        {"label": [[1, 0]], "teacher": teacher},
-        prediction,
-        "binary_crossentropy",
-        views=2,
-    )
-    original = (log(2) - log(0.75)) / 2
-    assert_losses(found, [[original, (first - log(0.4)) / 2]])
+    expected = [(log(2) - log(0.75)) / 2, (first - log(0.4)) / 2]
+    taught = {"label": [[1, 0]], "teacher": teacher}
+    check(expected, SOFT, taught, prediction, "binary_crossentropy")
 
 
 # Regression
@@ -228,152 +198,79 @@ def test_regression(shape):
         (SOFT, label, [0.25, 1, 9, 4]),
         (SOFT, taught, [0.25, 1, 4, 7.5625]),
     ):
-        found = find(objective, y, prediction, "mse", views=4)
-        assert_losses(found, [expected])
+        check(expected, objective, y, prediction, "mse")
 
 
 def test_values_of_a_vector_are_replaced_one_by_one():
     # Target of view 1: 0 stays (teacher 0.4), 1 becomes the teacher's -1.
-    found = find(
-        SOFT,
-        {"label": [[0.0, 0.0]], "teacher": [[[0.0, 0.0], [0.4, -1.0]]]},
-        [[0.0, 1.0], [2.0, 2.0]],
-        "mae",
-        views=2,
-    )
-    assert_losses(found, [[0.5, (2 + 3) / 2]])
+    taught = {"label": [[0.0, 0.0]], "teacher": [[[0.0, 0.0], [0.4, -1.0]]]}
+    prediction = [[0.0, 1.0], [2.0, 2.0]]
+    check([0.5, (2 + 3) / 2], SOFT, taught, prediction, "mae")
 
 
 # Settings
 
 
-def test_a_soft_loss_takes_the_teacher_where_the_compiled_loss_cannot():
-    def quartic(y_true, y_pred):
-        return ops.mean((y_true - y_pred) ** 4, axis=-1)
+def quartic(y_true, y_pred):
+    return ops.mean((y_true - y_pred) ** 4, axis=-1)
 
+
+def test_a_soft_loss_takes_the_teacher_where_the_compiled_loss_cannot():
     y = {"label": [[1.0]], "teacher": [[[7.0], [2.0]]]}
-    prediction = [[3.0], [5.0]]
-    found = find(HARD, y, prediction, quartic, views=2, soft_loss="mae")
-    assert_losses(found, [[16, 3]])
+    hard, soft = ((x, y, [[3.0], [5.0]], quartic) for x in (HARD, SOFT))
+    check([16, 3], *hard, soft_loss="mae")
     # "mae" says that the task is a regression, where 2 is 1 away from 3.
-    found = find(SOFT, y, prediction, quartic, views=2, soft_loss="mae")
-    assert_losses(found, [[16, 3]])
+    check([16, 3], *soft, soft_loss="mae")
+    check([16, 81], *hard, soft_loss=quartic)
     with pytest.raises(ValueError, match="soft_loss=function"):
-        find(HARD, y, prediction, quartic, views=2)
-    own = {"soft_loss": quartic}
-    found = find(HARD, y, prediction, quartic, views=2, **own)
-    assert_losses(found, [[16, 81]])
+        find(*hard)
     with pytest.raises(
         ValueError, match="'quartic' does not tell .* classification or regress"
     ):
-        find(SOFT, y, prediction, quartic, views=2, **own)
+        find(*soft, soft_loss=quartic)
 
 
 def test_several_outputs_take_a_nest_of_soft_losses():
     # a: (1 - 2)^4, then |2 - 5|; b: (1 - 3)^2, then (3 - 4)^2.
-    def quartic(y_true, y_pred):
-        return ops.mean((y_true - y_pred) ** 4, axis=-1)
-
-    found = find(
+    check(
+        [1 + 4, 3 + 1],
         SOFT,
         {"a": [[1.0]], "b": [[1.0]]},
         {"a": [[2.0], [5.0]], "b": [[3.0], [4.0]]},
         {"a": quartic, "b": "mse"},
-        views=2,
         soft_loss={"a": "mae", "b": None},
     )
-    assert_losses(found, [[1 + 4, 3 + 1]])
 
 
-def test_loss_weights_and_outputs_add_up():
-    # Output a: (1, 4, 9) * 2; output b: -log of (0.5, 0.25, 0.5) * 0.5.
-    found = find(
-        HARD,
-        {"a": [0.0], "b": [0]},
-        {
-            "a": [[1.0], [2.0], [3.0]],
-            "b": [[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]],
-        },
-        {"a": "mse", "b": "sparse_categorical_crossentropy"},
-        loss_weights={"a": 2.0, "b": 0.5},
-    )
-    expected = [[2 + log(2) / 2, 8 + log(4) / 2, 18 + log(2) / 2]]
-    assert_losses(found, expected)
-
-
-def test_a_teacher_may_know_only_some_outputs():
-    prediction = {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]}
-    found = find(
-        HARD,
-        {
-            "label": {"a": [0.0], "b": [0.0]},
-            "teacher": {"a": [[5.0, 5.0]], "b": None},
-        },
-        prediction,
-        {"a": "mse", "b": "mse"},
-        views=2,
-    )
-    # a: 1, (2 - 5)^2 = 9; b: 9, 16 against the label.
-    assert_losses(found, [[10, 25]])
-
-
-LABEL_LIST, LABEL_DICT = [[[0.0]], [[1.0]]], {"a": [[0.0]], "b": [[1.0]]}
-TEACHER_LIST = [[[[9.0], [5.0]]], [[[9.0], [7.0]]]]
+# Outputs a and b, whose losses against the label 0 and 1 are 1, 4 and 4, 9.
+OUTPUTS = {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]}
+LABEL_LIST, LABEL_DICT = ([[0.0]], [[1.0]]), {"a": [[0.0]], "b": [[1.0]]}
+TEACHER_LIST = ([[[9.0], [5.0]]], [[[9.0], [6.0]]])
 TEACHER_DICT = {"a": TEACHER_LIST[0], "b": TEACHER_LIST[1]}
 
 
 @pytest.mark.parametrize("label", [LABEL_LIST, LABEL_DICT])
 @pytest.mark.parametrize("teacher", [TEACHER_LIST, TEACHER_DICT])
 def test_labels_and_teacher_of_named_outputs_in_lists_and_dicts(label, teacher):
-    # a: 1, (2 - 5)^2 = 9; b: (3 - 1)^2 = 4, (4 - 7)^2 = 9.
-    def nest(values):
-        if isinstance(values, dict):
-            return arrays(values)
-        return [arrays(part) for part in values]
-
+    # a: 1, (2 - 5)^2 = 9; b: 4, (4 - 6)^2 = 4.
     found = group_losses(
         HARD,
         Sizes(1, 2),
-        {"label": nest(label), "teacher": nest(teacher)},
-        [arrays([[1.0], [2.0]]), arrays([[3.0], [4.0]])],
+        {"label": arrays(label), "teacher": arrays(teacher)},
+        arrays((*OUTPUTS.values(),)),
         loss=["mse", "mse"],
         output_names=["a", "b"],
     )
-    assert_losses(found, [[5, 18]])
+    np.testing.assert_allclose(found.losses, [[5, 13]])
 
 
-@pytest.mark.parametrize(
-    "teacher", [{"a": TEACHER_LIST[0]}, np.float32(TEACHER_LIST[0])]
-)
+def test_a_teacher_may_know_only_some_outputs():
+    # a: 1, (2 - 5)^2 = 9; b: 4, 9 against the label.
+    taught = {"label": LABEL_DICT, "teacher": {**TEACHER_DICT, "b": None}}
+    check([5, 18], HARD, taught, OUTPUTS, "mse")
+
+
+@pytest.mark.parametrize("teacher", [{"a": TEACHER_LIST[0]}, TEACHER_LIST[0]])
 def test_a_teacher_that_leaves_an_output_out_is_refused(teacher):
     with pytest.raises(ValueError, match="No entry for the output .* in y"):
-        find(
-            HARD,
-            {"label": LABEL_DICT, "teacher": teacher},
-            {"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]},
-            "mse",
-            views=2,
-        )
-
-
-def test_sums_of_groups_and_what_divides_them():
-    values = ops.convert_to_tensor([1.0, 2.0, 4.0])
-    weight = ops.convert_to_tensor([0.5, 0.0, 2.0])
-    for kind, weights, expected in (
-        ("mean", None, (7, 3)),
-        ("mean", weight, (8.5, 3)),
-        ("sum", weight, (8.5, None)),
-        ("mean_with_sample_weight", weight, (8.5, 2.5)),
-        ("mean_with_sample_weight", None, (7, 3)),
-    ):
-        found = GroupLosses(None, None, weights, kind, 1, None)
-        total, size = found.reduce(values)
-        assert (float(total), size and float(size)) == expected
-    # Without reduction: its sum has the gradient that Keras takes.
-    for elements in (1, 4):
-        found = GroupLosses(None, None, weight, None, elements, None)
-        total, size = found.reduce(values)
-        assert size is None
-        np.testing.assert_allclose(ops.sum(total), 8.5)
-        logged, _ = replicas.for_tracking(total, 3)
-        np.testing.assert_allclose(logged, 8.5 / 3 / elements)
+        find(HARD, {"label": LABEL_DICT, "teacher": teacher}, OUTPUTS, "mse")

@@ -45,22 +45,34 @@ def taught(teacher, label=Y):
     return {"label": label, "teacher": teacher}
 
 
-CONTRACT = '`fit` takes groups: .*"views".*Received'
+ONE_HOT = np.eye(CLASSES, dtype="float32")[Y]
+GROUPS = {"views": X}
+SHAPE = r"(?i)teacher.*must have shape.*Received: teacher.shape="
+# Objective, x, y, words of the message, sample weight. `test_groups.py` and
+# `losses` have more of each kind.
+REFUSED = {
+    "array": ("hard", X, Y, '`fit` takes groups: .*"views".*Received'),
+    "mask_key": (
+        "hard",
+        {"views": X, "Mask": MASK},
+        Y,
+        r"unknown keys \['Mask'\]",
+    ),
+    "one_view": ("soft", {"views": X[:, :1]}, Y, "at least 2 views.*Received"),
+    "teacher_per_example": ("hard", GROUPS, taught(TEACHER[:, 0]), SHAPE),
+    "a_class_less": ("soft", GROUPS, taught(TEACHER[..., 1:]), SHAPE),
+    "one_hot": ("hard", GROUPS, ONE_HOT, "one label for each example"),
+    "short": ("hard", GROUPS, Y[:-1], "shared by the views.*batch=5"),
+    "text": ("hard", GROUPS, np.array(["a"] * BATCH), "must be numbers"),
+    "none": ("hard", GROUPS, None, "needs labels.*Received: y=None"),
+    "weight": ("hard", GROUPS, Y, "one weight per example", np.ones(X.shape)),
+}
 
 
-# `tests/test_groups.py` has all that is no batch of groups.
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        (X, CONTRACT),
-        ({"view": X}, CONTRACT),
-        ({"views": X, "Mask": MASK}, r"unknown keys \['Mask'\]"),
-        ({"views": X, "mask": MASK[:, 1:]}, '"mask" must have shape'),
-    ],
-    ids=["array", "key", "mask_key", "mask_shape"],
-)
-def test_structure_of_x(x, message):
-    refused(compiled(), x, Y, message)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_match_is_refused(name):
+    objective, *rest = REFUSED[name]
+    refused(compiled(objective), *rest)
 
 
 def test_ragged_groups():
@@ -68,50 +80,6 @@ def test_ragged_groups():
     dataset = tf.data.Dataset.from_tensors(({"views": ragged}, Y[:2]))
     with pytest.raises(ValueError, match="must be dense.*mask.*RaggedTensor"):
         compiled().fit(dataset, verbose=0)
-
-
-def test_one_view_with_the_soft_objective():
-    refused(
-        compiled("soft"), {"views": X[:, :1]}, Y, "at least 2 views.*Received"
-    )
-
-
-# `tests/losses/test_soft_targets.py` has more shapes.
-@pytest.mark.parametrize(
-    ("objective", "teacher"),
-    [
-        ("hard", TEACHER[:, 0]),
-        ("hard", TEACHER[:1]),
-        ("soft", TEACHER[..., 1:]),
-    ],
-    ids=["per_example", "one_example", "a_class_less"],
-)
-def test_teacher_of_the_wrong_shape(objective, teacher):
-    refused(
-        compiled(objective),
-        {"views": X},
-        taught(teacher),
-        r"(?i)teacher.*must have shape.*Received: teacher.shape=",
-    )
-
-
-ONE_HOT = np.eye(CLASSES, dtype="float32")[Y]
-
-
-# `tests/losses/test_checks.py` has more shapes.
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (ONE_HOT, "one label for each example"),
-        (np.tile(Y[:, None], VIEWS), "one label for each"),
-        (Y[:-1], "shared by the views.*batch=5"),
-        (np.repeat(Y, VIEWS), "shared by the views.*batch=5"),
-        (np.array(["a"] * BATCH), "Labels must be numbers"),
-        (None, "needs labels.*Received: y=None"),
-    ],
-)
-def test_labels_that_do_not_match(y, message):
-    refused(compiled(), {"views": X}, y, message)
 
 
 def test_arrays_that_keras_would_change_first():
@@ -127,13 +95,6 @@ def test_arrays_that_keras_would_change_first():
             mmel.fit({"views": X}, Y, sample_weight=weights, verbose=0)
     with pytest.raises(ValueError, match="`class_weight` cannot.*Received"):
         mmel.fit({"views": X}, taught(TEACHER), class_weight={0: 2}, verbose=0)
-
-
-@pytest.mark.parametrize("shape", [(BATCH, VIEWS), (BATCH, 1, 1)], ids=str)
-def test_sample_weight_of_the_wrong_shape(shape):
-    refused(
-        compiled(), {"views": X}, Y, "one weight per example", np.ones(shape)
-    )
 
 
 @pytest.mark.parametrize("eagerly", [False, True], ids=["graph", "eager"])

@@ -164,15 +164,6 @@ def test_a_soft_step_is_the_loop_written_out(name, stop_gradient):
     assert_step_as_in_the_loop(TWINS[name], objective, run_eagerly=not in_graph)
 
 
-def test_stopping_the_gradient_matters():
-    stopped, flowing = (
-        loop_step(TWINS["sparse_logits"], Soft(stop_gradient=stop))
-        for stop in (True, False)
-    )
-    assert stopped[0] == flowing[0]
-    assert np.abs(stopped[1] - flowing[1]).max() > 1e-2
-
-
 @pytest.mark.parametrize(
     ("eagerly", "activation"),
     [
