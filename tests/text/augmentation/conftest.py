@@ -1,21 +1,9 @@
-"""A made masked LM and its augmenter, for every test of the folder."""
+"""Augmenters and their masked LMs, for every test of the folder."""
 
 import keras_hub
 import pytest
 
 from keras_mmel.text import MaskedLMAugmenter
-from keras_mmel.text import load_masked_lm
-from tests.text import tiny
-
-
-@pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory):
-    return tiny.make_checkpoint(tmp_path_factory.mktemp("made"))
-
-
-@pytest.fixture(scope="session")
-def masked_lm(checkpoint):
-    return load_masked_lm(checkpoint)
 
 
 @pytest.fixture(scope="session")

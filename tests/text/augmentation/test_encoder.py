@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -73,9 +72,3 @@ def test_later_training_changes_nothing(hub_model, rows):
     for weight in hub_model.trainable_weights:
         weight.assign(weight + 1.0)
     np.testing.assert_array_equal(logits_of(encoder, rows), before)
-
-
-def test_other_models_are_refused():
-    model = keras.Sequential([keras.layers.Dense(1)])
-    with pytest.raises(TypeError, match="BertMaskedLM.*Received: Sequential"):
-        take_encoder(model)

@@ -8,25 +8,23 @@ from keras_mmel.text.augmentation.masking import count_masked
 
 
 @pytest.mark.parametrize(
-    ("length", "ratio", "expected"),
+    ("length", "candidates", "ratio", "expected"),
     [
-        (10, 0.4, 4),
-        (2, 0.2, 1),
+        (10, 10, 0.4, 4),
+        (2, 2, 0.2, 1),
         # Half to even, as Python rounds.
-        (5, 0.3, 2),
-        (7, 0.5, 4),
-        (12, 0.0, 1),
-        (12, 1.0, 12),
+        (5, 5, 0.3, 2),
+        (7, 7, 0.5, 4),
+        (12, 12, 0.0, 1),
+        (12, 12, 1.0, 12),
+        # At most what may be masked.
+        (10, 2, 0.4, 2),
+        (10, 0, 0.4, 0),
+        (0, 0, 0.4, 0),
     ],
 )
-def test_count(length, ratio, expected):
-    assert count_masked(length, length, ratio) == expected
-
-
-def test_count_is_at_most_what_may_be_masked():
-    assert count_masked(10, 2, 0.4) == 2
-    assert count_masked(10, 0, 0.4) == 0
-    assert count_masked(0, 0, 0.4) == 0
+def test_count(length, candidates, ratio, expected):
+    assert count_masked(length, candidates, ratio) == expected
 
 
 def test_a_larger_ratio_masks_more_of_the_same():
@@ -46,18 +44,12 @@ def test_order_and_choice_are_uniform():
         assert chi_squared < 21.1
 
 
-def test_seed_id_and_segment_decide():
-    def choose(*key):
-        return choose_positions(range(30), 30, *key)
-
-    base = choose(0, "1")
-    assert base == choose(0, "1", 0)
-    others = [choose(1, "1"), choose(0, "2"), choose(0, "1", 1)]
-    assert len({base, *others}) == 4
-    # The parts of the key cannot be mistaken for one another.
-    assert choose(1, "23") != choose(12, "3")
-
-
 def test_known_choice():
     # The choice is part of a data set: it must never change.
-    assert choose_positions(range(1, 11), 4, 0, "0") == (1, 6, 4, 5)
+    candidates = range(1, 11)
+    assert choose_positions(candidates, 4, 0, "0") == (1, 6, 4, 5)
+    # The parts of the key cannot be mistaken for one another.
+    one, other = (
+        choose_positions(candidates, 10, *key) for key in ((1, "23"), (12, "3"))
+    )
+    assert one != other

@@ -1,5 +1,7 @@
 """Greedy and beam search on made tables, beside plain loops."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -95,46 +97,37 @@ def check(samples, expected, positions, original):
     assert len({tuple(tokens) for tokens in found}) == len(found)
 
 
+@pytest.mark.parametrize("search", ["greedy", "beam"])
 @settings(max_examples=60, deadline=None)
 @given(
     sequences=many,
     count=st.integers(1, 5),
-    slots=st.integers(1, 12),
-    words=st.integers(1, 6),
-)
-def test_greedy(sequences, count, slots, words):
-    table = WordTable(range(2, 2 + words))
-    arguments = [masked(t, p, s) for t, s, p in sequences]
-    result = greedy(arguments, table.rank, count, slots)
-    assert max(table.rows) <= slots
-    for one, samples in zip(sequences, result, strict=True):
-        expected, _ = plain_loop.algorithm_2(
-            table.log_probs, *one, count, table.allowed, MASK
-        )
-        check(samples, expected, one[2], one[0])
-        # As many as there are first words, but for the original.
-        assert count >= len(samples) >= min(count, words - 1)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    sequences=many,
-    count=st.integers(1, 4),
     more=st.integers(0, 2),
     slots=st.integers(1, 12),
     words=st.integers(1, 6),
 )
-def test_beam(sequences, count, more, slots, words):
+def test_samples_are_those_of_a_plain_loop(
+    search, sequences, count, more, slots, words
+):
     table = WordTable(range(2, 2 + words))
-    beams = count + more
     arguments = [masked(t, p, s) for t, s, p in sequences]
-    result = beam_search(arguments, table.rank, count, beams, slots)
-    assert max(table.rows) <= max(slots, beams)
+    if search == "greedy":
+        plain, widest = plain_loop.algorithm_2, slots
+        result = greedy(arguments, table.rank, count, slots)
+    else:
+        beams = count + more
+        plain = functools.partial(plain_loop.plain_beam, beams=beams)
+        widest = max(slots, beams)
+        result = beam_search(arguments, table.rank, count, beams, slots)
+    assert max(table.rows) <= widest
     for one, samples in zip(sequences, result, strict=True):
-        expected, _ = plain_loop.plain_beam(
-            table.log_probs, *one, count, beams, table.allowed, MASK
+        expected, _ = plain(
+            table.log_probs, *one, count, allowed=table.allowed, mask=MASK
         )
         check(samples, expected, one[2], one[0])
+        if search == "greedy":
+            # As many as there are first words, but for the original.
+            assert count >= len(samples) >= min(count, words - 1)
 
 
 def test_a_better_filling_may_begin_with_a_worse_word():

@@ -5,15 +5,14 @@ from hypothesis import strategies as st
 
 from keras_mmel.text import Tokenizer
 from keras_mmel.text.augmentation.splice import splice
+from keras_mmel.text.bert import tokenizer_files
 from tests.text import tiny
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("tokenizer")
-    vocabulary = [*tiny.VOCABULARY, "中", "文", "ᄒ", "##ᅡ", "##ᆫ", "…", "²"]
-    tiny.make_checkpoint(directory, vocabulary=vocabulary)
-    return Tokenizer.from_directory(directory)
+def tokenizer():
+    pieces = [*tiny.VOCABULARY, "中", "文", "ᄒ", "##ᅡ", "##ᆫ", "…", "²"]
+    return Tokenizer.from_json(tokenizer_files.from_vocabulary(pieces, {}))
 
 
 def replace(tokenizer, text, replacements):

@@ -15,9 +15,9 @@ from keras_mmel.text import load_text_classifier
 from tests.text import tiny
 from tests.text.bert.numpy_bert import NumpyBert
 
-# In `masked_lm.json`: the logits at `positions` of transformers' BertForMaskedLM
-# for `token_ids` and `segment_ids`: the largest ones, those of the ids `fixed`,
-# and the mean and the norm of all. In `tokenizer.json`: ids of its tokenizers.
+# Of transformers, in the versions that they name: the ids of its tokenizers and
+# of its BertForMaskedLM, for `token_ids` and `segment_ids`, the logits at
+# `positions`: the largest, those of the ids `fixed`, mean and norm of all.
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
 IDS = [[2, 120, 4, 45, 60, 3], [2, 130, 3, 4, 3, 0]]

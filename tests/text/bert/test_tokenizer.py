@@ -122,18 +122,6 @@ def test_encode_equals_the_library(batch, max_length):
         assert g.sequence_ids == tuple(e.sequence_ids)
 
 
-def test_empty_texts():
-    encoded = made().encode(["", ("", ""), ("the", ""), " \u00a0\n"])
-    assert [e.token_ids for e in encoded] == [
-        (2, 3),
-        (2, 3, 3),
-        (2, tiny.VOCABULARY.index("the"), 3, 3),
-        (2, 3),
-    ]
-    assert encoded[2].segment_ids == (0, 0, 0, 1)
-    assert made().encode([]) == []
-
-
 def test_ids_of_specials_and_banned():
     tokenizer = made()
     names = ("pad", "unk", "cls", "sep", "mask")

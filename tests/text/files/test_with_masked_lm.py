@@ -5,12 +5,10 @@ import dataclasses
 import pytest
 
 from keras_mmel.text import MaskedLMAugmenter
-from keras_mmel.text import load_masked_lm
 from keras_mmel.text.files import from_csv
 from keras_mmel.text.files import read_records
 from keras_mmel.text.files import write_augmented
 from keras_mmel.text.files import writing
-from tests.text import tiny
 
 ROWS = [
     ("a good film and a long one", "it was good"),
@@ -20,12 +18,6 @@ ROWS = [
     ("Caf\u00e9 \U0001f389 the film", "\u4e2d\u6587"),
     *((f"the film was {n} long", f"a {n} film") for n in range(7)),
 ]
-
-
-@pytest.fixture(scope="module")
-def masked_lm(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bert") / "tiny"
-    return load_masked_lm(str(tiny.make_checkpoint(folder) or folder))
 
 
 @pytest.fixture(scope="module")

@@ -150,18 +150,6 @@ class TestGroups:
         x, _ = next(iter(dataset.as_numpy_iterator()))
         check_row(at(x["views"], 0, 0), records[0].texts, other)
 
-    @pytest.mark.slow
-    def test_it_trains(self, table, tmp_path):
-        model = keras_mmel.text.load_text_classifier(
-            tiny.make_checkpoint(tmp_path), 3
-        )
-        mmel = keras_mmel.MMELModel(model, "soft")
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        mmel.compile("adam", loss, jit_compile=False)
-        groups = read_augmented(table, num_views=7, batch_size=15)
-        history = mmel.fit(groups, epochs=2, verbose=0).history
-        assert np.isfinite(history["loss"]).all()
-
 
 def _teacher(view):
     return np.array(view.teacher, "float32").tolist()
@@ -259,7 +247,3 @@ class TestErrors:
         data = made_records.write(tmp_path / "data", records)
         with pytest.raises(ValueError, match="`tokenizer`"):
             read_augmented(data, batch_size=2)
-
-    def test_no_files(self, tmp_path):
-        with pytest.raises(FileNotFoundError):
-            read_augmented(tmp_path)

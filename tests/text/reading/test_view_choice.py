@@ -38,12 +38,6 @@ def test_a_group_is_the_original_and_distinct_views_of_it(num_views):
         assert set(row[size:]) <= {first}
 
 
-def test_a_pool_that_fits_is_taken_whole_and_in_order_of_no_draw():
-    rows, real = groups(9, epoch=3)
-    for row, there, first, count in zip(rows, real, FIRST, VIEWS, strict=True):
-        assert sorted(row[there]) == list(range(first, first + count))
-
-
 def test_draws_change_with_epoch_and_seed_only():
     again, _ = groups(4)
     np.testing.assert_array_equal(groups(4)[0], again)

@@ -1,0 +1,21 @@
+"""A made masked LM and its tokenizer, for every test of the folders here."""
+
+import pytest
+
+from keras_mmel.text import load_masked_lm
+from tests.text import tiny
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    return tiny.make_checkpoint(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(scope="session")
+def masked_lm(checkpoint):
+    return load_masked_lm(checkpoint)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(masked_lm):
+    return masked_lm.tokenizer
