@@ -221,9 +221,6 @@ def test_other_forms_are_imported(rows, options, tmp_path):
     assert texts(tmp_path / "o") == [("0", ("a",), None, [("b",), ("c",)])]
 
 
-# Bad input
-
-
 def test_bad_tables_are_named_with_their_lines(folder, tmp_path, capsys):
     path = tmp_path / "bad.csv"
     argv = ["--text", "t", "--id", "i", "--out", tmp_path / "o"]
@@ -279,9 +276,6 @@ def test_a_teacher_must_be_a_classifier(folder, augmented, tmp_path, capsys):
     line = fails([*command, tmp_path / "t.keras"], capsys)
     assert "t.keras, which holds a Sequential" in line
     assert "reviews.csv" in fails([*command, folder / "reviews.csv"], capsys)
-
-
-# Processes of their own
 
 
 def test_installed_command_prints_only_what_it_should(folder, tmp_path):

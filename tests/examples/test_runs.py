@@ -133,21 +133,10 @@ def test_the_rate_of_cifar_drops_at_60_120_and_160(method, stretch):
 
 
 class TestNames:
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
-            (cifar.run_name(of_cifar("da")), "fbd67b13"),
-            (cifar.run_name(of_cifar("da-long")), "4978b2bf"),
-            (cifar.run_name(of_cifar("mmel-s")), "26a97e49"),
-            (cifar.run_name(of_cifar("maxup")), "35b561e5"),
-            (imagenet.run_name(of_imagenet("da")), "c7b49332"),
-            (imagenet.run_name(of_imagenet("mmel-s")), "ea716a84"),
-            (glue_settings.run_name(of_glue("baseline")), "6fda80e5"),
-            (glue_settings.run_name(of_glue("mmel-s")), "7e996e01"),
-        ],
-    )
-    def test_they_are_those_of_before(self, name, expected):
-        assert name.endswith(f"-seed0-{expected}")
+    def test_it_is_that_of_before(self):
+        """Where no record is committed that would not be found again."""
+        name = imagenet.run_name(of_imagenet("mmel-s"))
+        assert name.endswith("-seed0-ea716a84")
 
     @pytest.mark.parametrize(
         ("script", "module"), [("cifar", cifar), ("glue", glue_settings)]

@@ -29,9 +29,6 @@ def ids_of(samples):
     return [one.token_ids for one in samples]
 
 
-# What a sample is made of.
-
-
 def test_samples_differ_only_at_their_positions(augmenter):
     tokenizer = augmenter.tokenizer
     texts = [text for text in made_texts(30) if "".join(text)]
@@ -114,9 +111,6 @@ def test_whole_words(masked_lm):
                 assert "##" not in tokenizer.vocabulary[one.token_ids[p]]
 
 
-# The same whatever surrounds it.
-
-
 @pytest.mark.parametrize("search", ["greedy", "beam"])
 def test_independent_of_batch_order_shard_and_slots(masked_lm, search):
     texts = made_texts(10)
@@ -133,9 +127,6 @@ def test_independent_of_batch_order_shard_and_slots(masked_lm, search):
         assert shuffled == [expected[i] for i in order]
     assert base.augment(texts[1::3], names[1::3]) == expected[1::3]
     assert base.augment(texts[:1], names[:1]) == expected[:1]
-
-
-# Streams.
 
 
 def test_stream_is_lazy_and_in_order(masked_lm):
@@ -155,9 +146,6 @@ def test_stream_is_lazy_and_in_order(masked_lm):
     assert len(taken) == 32
     expected = augmenter.augment([("the film", "a book"), "the film"] * 15)
     assert [first, *rest] == expected
-
-
-# What decides is told.
 
 
 def test_config_tells_what_decides(tmp_path, masked_lm, augmenter):
@@ -180,9 +168,6 @@ def test_config_tells_what_decides(tmp_path, masked_lm, augmenter):
     assert {name for name, _ in differ} == {"masked_lm"}
     seen = [base, *configs]
     assert all(a != b for a, b in itertools.combinations(seen, 2))
-
-
-# Texts that are hard.
 
 
 def test_texts_with_little_to_mask(augmenter):
@@ -219,9 +204,6 @@ def test_long_texts_are_cut_before_masks_are_chosen(masked_lm, augmenter):
     assert len(set(ids_of(samples[0]))) == 4
     shorter = MaskedLMAugmenter(masked_lm, max_length=10)
     assert {len(z) for z in ids_of(shorter.augment([text])[0])} == {10}
-
-
-# Wrong input.
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 import functools
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from keras_mmel.text.augmentation.masking import Masked
@@ -98,8 +97,8 @@ def check(samples, expected, positions, original):
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
-@settings(max_examples=60, deadline=None)
-@given(
+@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.given(
     sequences=many,
     count=st.integers(1, 5),
     more=st.integers(0, 2),

@@ -1,6 +1,5 @@
+import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from keras_mmel.text import Tokenizer
@@ -72,8 +71,8 @@ characters = st.sampled_from(
 texts = st.lists(characters, max_size=14).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
-@given(text=texts, data=st.data())
+@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.given(text=texts, data=st.data())
 def test_words_for_words_tokenize_to_what_was_filled_in(tokenizer, text, data):
     encoded = tokenizer.encode([text])[0]
     ids, words = encoded.token_ids[1:-1], encoded.word_ids[1:-1]

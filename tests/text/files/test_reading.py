@@ -2,16 +2,13 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from keras_mmel.text.files import AugmentedFiles
-from keras_mmel.text.files import read_manifest
-from keras_mmel.text.files import read_records
-from tests.text.files.fakes import make_source
-from tests.text.files.fakes import write
+from keras_mmel.text import files
+from tests.text.files import fakes
 
 
 @pytest.fixture
 def written(tmp_path):
-    write(tmp_path, make_source(30, 2, names="nmp"), split="dev")
+    fakes.write(tmp_path, fakes.make_source(30, 2, names="nmp"), split="dev")
     return tmp_path
 
 
@@ -23,7 +20,7 @@ def test_tfds_reads_the_files_by_itself(written):
     paths = sorted(map(str, written.glob("*.tfrecord*")))
     sizes = map(len, tf.data.TFRecordDataset(paths).as_numpy_iterator())
     assert builder.info.splits["dev"].num_bytes == sum(sizes)
-    records = {record.example_id: record for record in read_records(written)}
+    records = {one.example_id: one for one in files.read_records(written)}
     for row in builder.as_dataset(split="dev"):
         views = row.pop("views")
         record = records.pop(row["example_id"].numpy().decode())
@@ -40,25 +37,25 @@ def test_tfds_reads_the_files_by_itself(written):
 
 
 def test_tfds_reads_values(tmp_path):
-    write(tmp_path, make_source(5, 1, "value"))
+    fakes.write(tmp_path, fakes.make_source(5, 1, "value"))
     rows = tfds.builder_from_directory(tmp_path).as_dataset(split="train")
     found = sorted(float(row["label"]) for row in rows)
     assert found == pytest.approx([n / 7 for n in range(5)])
 
 
 def test_reading_from_any_place_on(written):
-    everything = list(read_records(written))
-    files = AugmentedFiles(written)
-    assert len(files) == 30
-    assert (files.num_texts, files.label_kind) == (2, "class")
+    everything = list(files.read_records(written))
+    found = files.AugmentedFiles(written)
+    assert len(found) == 30
+    assert (found.num_texts, found.label_kind) == (2, "class")
     for start, stop in ((0, 30), (9, 11), (10, 20), (29, 99), (5, 5)):
-        assert list(files.read(start, stop)) == everything[start:stop]
+        assert list(found.read(start, stop)) == everything[start:stop]
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty"])
 def test_directory_without_examples(tmp_path, name):
     (tmp_path / "empty").mkdir()
-    for reads in (read_manifest, AugmentedFiles):
+    for reads in (files.read_manifest, files.AugmentedFiles):
         with pytest.raises(FileNotFoundError, match=f"{name}'"):
             reads(tmp_path / name)
 
@@ -67,4 +64,4 @@ def test_files_of_a_newer_version_are_refused(written):
     path = written / "augmented.json"
     path.write_text(path.read_text().replace('"format": 2', '"format": 3'))
     with pytest.raises(ValueError, match="of a newer one"):
-        read_manifest(written)
+        files.read_manifest(written)

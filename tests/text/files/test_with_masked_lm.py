@@ -5,10 +5,8 @@ import dataclasses
 import pytest
 
 from keras_mmel.text import MaskedLMAugmenter
-from keras_mmel.text.files import from_csv
-from keras_mmel.text.files import read_records
-from keras_mmel.text.files import write_augmented
-from keras_mmel.text.files import writing
+from keras_mmel.text import files
+from tests.text import made_records
 
 ROWS = [
     ("a good film and a long one", "it was good"),
@@ -33,20 +31,21 @@ def test_files_hold_what_the_augmenter_returns(
     tmp_path, masked_lm, table, columns
 ):
     augmenter = MaskedLMAugmenter(masked_lm, 3, slots=4)
-    source = from_csv(table, columns, "y", "id")
-    write_augmented(tmp_path, source, augmenter, num_shards=3, progress=False)
-    texts = [writing.as_text(one.texts) for one in source.records]
+    source = files.from_csv(table, columns, "y", "id")
+    options = {"num_shards": 3, "progress": False}
+    files.write_augmented(tmp_path, source, augmenter, **options)
+    texts = [made_records.as_text(one.texts) for one in source.records]
     ids = [one.example_id for one in source.records]
     encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
     expected = augmenter.augment(texts, ids)
-    found = list(read_records(tmp_path))
+    found = list(files.read_records(tmp_path))
     assert sum(len(record.views) for record in found) > len(ROWS)
     for record, example, samples, original in zip(
         found, source.records, expected, encoded, strict=True
     ):
         assert record.token_ids == original.token_ids
         assert [
-            (writing.as_text(v.texts), v.token_ids, v.positions)
+            (made_records.as_text(v.texts), v.token_ids, v.positions)
             for v in record.views
         ] == [(s.text, s.token_ids, s.positions) for s in samples]
         plain = dataclasses.replace(record, token_ids=(), views=())

@@ -9,23 +9,15 @@ import threading
 import pytest
 
 from keras_mmel.text import files
-from keras_mmel.text.files import InMemory
-from keras_mmel.text.files import Record
-from keras_mmel.text.files import read_manifest
-from keras_mmel.text.files import read_records
 from keras_mmel.text.files import shards
-from keras_mmel.text.files import write_records
-from tests.text.files.fakes import FakeAugmenter
-from tests.text.files.fakes import contents
-from tests.text.files.fakes import make_source
-from tests.text.files.fakes import write
+from tests.text.files import fakes
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """What `write` makes where nothing happens."""
     folder = tmp_path_factory.mktemp("whole") / "x" / "y"
-    written = write(folder)
+    written = fakes.write(folder)
     assert (written.num_written, written.missing) == (3, ())
     return folder
 
@@ -36,19 +28,16 @@ def name(index):
 
 def test_views_of_a_source_are_kept(tmp_path):
     records = [
-        Record("a", ("x",), views=(files.View(("y",)),)),
-        Record("b", ("z",)),
+        files.Record("a", ("x",), views=(files.View(("y",)),)),
+        files.Record("b", ("z",)),
     ]
-    source = InMemory(records, description={"file": "views.csv"})
+    source = files.InMemory(records, description={"file": "views.csv"})
     files.write_augmented(tmp_path, source, progress=False)
-    assert list(read_records(tmp_path)) == source.records
-    assert read_manifest(tmp_path).made == {
+    assert list(files.read_records(tmp_path)) == source.records
+    assert files.read_manifest(tmp_path).made == {
         "source": {"file": "views.csv"},
         "augmenter": {"name": "imported", "tokenizer": None},
     }
-
-
-# Going on
 
 
 def test_several_write_into_one_directory(tmp_path, whole):
@@ -58,12 +47,12 @@ def test_several_write_into_one_directory(tmp_path, whole):
 
     def run(part):
         barrier.wait()
-        write(tmp_path, shard=part)
+        fakes.write(tmp_path, shard=part)
 
     with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
         list(pool.map(run, parts))
-    write(tmp_path)
-    assert contents(tmp_path) == contents(whole)
+    fakes.write(tmp_path)
+    assert fakes.contents(tmp_path) == fakes.contents(whole)
 
 
 def test_killed_at_any_line_it_ends_as_if_it_had_never_been(tmp_path, whole):
@@ -84,79 +73,73 @@ def test_killed_at_any_line_it_ends_as_if_it_had_never_been(tmp_path, whole):
 
     tracing = sys.gettrace()  # such as that of a coverage
     sys.settrace(trace)
-    write(directory)
+    fakes.write(directory)
     sys.settrace(tracing)
     assert len(states) > 15
     for killed in states.values():
-        half = contents(killed)
-        for file in half.keys() - contents(whole).keys():
+        half = fakes.contents(killed)
+        for file in half.keys() - fakes.contents(whole).keys():
             assert shards.is_left_over(file)
         if "dataset_info.json" in half:
-            assert half.keys() >= contents(whole).keys()
-        write(killed)
-        assert contents(killed) == contents(whole)
+            assert half.keys() >= fakes.contents(whole).keys()
+        fakes.write(killed)
+        assert fakes.contents(killed) == fakes.contents(whole)
 
 
 def test_augmenter_that_fails_leaves_whole_shards(tmp_path, whole):
-    class Fails(FakeAugmenter):
+    class Fails(fakes.FakeAugmenter):
         def views(self, example_id, texts):
             if example_id == "id-7":
                 raise RuntimeError("out of luck")
             return super().views(example_id, texts)
 
     with pytest.raises(RuntimeError, match="out of luck"):
-        write(tmp_path, augmenter=Fails())
-    left = contents(tmp_path)
+        fakes.write(tmp_path, augmenter=Fails())
+    left = fakes.contents(tmp_path)
     assert list(left) == [name(0), name(1), "augmented.json"]
-    assert write(tmp_path).num_written == 1
-    assert contents(tmp_path) == contents(whole)
-
-
-# Whose a directory is
+    assert fakes.write(tmp_path).num_written == 1
+    assert fakes.contents(tmp_path) == fakes.contents(whole)
 
 
 @pytest.mark.parametrize(
     ("options", "difference"),
     [
         (
-            {"augmenter": FakeAugmenter(1)},
+            {"augmenter": fakes.FakeAugmenter(1)},
             "seed=0 in place of made.augmenter.seed=1",
         ),
-        ({"source": make_source(11)}, "num_examples=10"),
+        ({"source": fakes.make_source(11)}, "num_examples=10"),
         ({"split": "dev"}, "split='train' in place of split='dev'"),
-        ({"source": make_source(names="abc")}, "label_names"),
-        ({"source": make_source(10, 2)}, "num_texts=1 in place"),
+        ({"source": fakes.make_source(names="abc")}, "label_names"),
+        ({"source": fakes.make_source(10, 2)}, "num_texts=1 in place"),
     ],
 )
 def test_other_settings_are_refused(whole, options, difference):
-    before = contents(whole)
+    before = fakes.contents(whole)
     with pytest.raises(ValueError, match=f"or delete it.*{difference}"):
-        write(whole, **options)
-    assert contents(whole) == before
+        fakes.write(whole, **options)
+    assert fakes.contents(whole) == before
 
 
 def test_what_has_no_shard_is_taken_over(tmp_path, whole):
     """Also from a run that still goes on, whose shards are then refused."""
 
-    class Robbed(FakeAugmenter):
+    class Robbed(fakes.FakeAugmenter):
         def views(self, example_id, texts):
             if not (tmp_path / name(0)).exists():
-                write(tmp_path)
+                fakes.write(tmp_path)
             return super().views(example_id, texts)
 
     with pytest.raises(ValueError, match="seed=0 in place of .*seed=1"):
-        write(tmp_path, augmenter=Robbed(1))
-    assert contents(tmp_path) == contents(whole)
+        fakes.write(tmp_path, augmenter=Robbed(1))
+    assert fakes.contents(tmp_path) == fakes.contents(whole)
 
 
 def test_directory_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("the only copy")
     with pytest.raises(ValueError, match="'thesis.tex'"):
-        write(tmp_path)
-    assert list(contents(tmp_path)) == ["thesis.tex"]
-
-
-# What is refused
+        fakes.write(tmp_path)
+    assert list(fakes.contents(tmp_path)) == ["thesis.tex"]
 
 
 @pytest.mark.parametrize(
@@ -173,8 +156,8 @@ def test_directory_with_other_files_is_refused(tmp_path):
 )
 def test_bad_settings_are_refused(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
-        write(tmp_path, **options)
-    assert not contents(tmp_path)
+        fakes.write(tmp_path, **options)
+    assert not fakes.contents(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -183,22 +166,19 @@ def test_bad_settings_are_refused(tmp_path, options, message):
 )
 def test_function_that_changes_the_examples(tmp_path, ids, message):
     with pytest.raises(ValueError, match=f"for each example.*{message}"):
-        write_records(
+        files.write_records(
             tmp_path,
-            InMemory([Record(i, ("x",)) for i in "012"]),
-            lambda records: iter([Record(i, ("x",)) for i in ids]),
+            files.InMemory([files.Record(i, ("x",)) for i in "012"]),
+            lambda records: iter([files.Record(i, ("x",)) for i in ids]),
             made={},
             progress=False,
         )
-    assert list(contents(tmp_path)) == ["augmented.json"]
-
-
-# What is told
+    assert list(fakes.contents(tmp_path)) == ["augmented.json"]
 
 
 def test_manifest_tells_how_the_files_were_made(whole):
     text = (whole / "augmented.json").read_text("utf-8")
-    assert read_manifest(whole).to_json() == text
+    assert files.read_manifest(whole).to_json() == text
     fields = json.loads(text)
     assert fields.pop("software").keys() == {"keras_mmel"}
     assert fields == {
@@ -217,13 +197,13 @@ def test_manifest_tells_how_the_files_were_made(whole):
 
 
 def test_shards_hold_at_most_512_examples(tmp_path):
-    write(tmp_path, make_source(1025), num_shards=None)
-    lengths = list(map(len, read_manifest(tmp_path).shards().values()))
+    fakes.write(tmp_path, fakes.make_source(1025), num_shards=None)
+    lengths = list(map(len, files.read_manifest(tmp_path).shards().values()))
     assert lengths == [341, 342, 342]
 
 
 def test_progress_is_shown(tmp_path, capsys):
-    write(tmp_path, make_source(10, 2), progress=True)
+    fakes.write(tmp_path, fakes.make_source(10, 2), progress=True)
     shown = capsys.readouterr().err
     assert "20/20" in shown
     assert "sentences/s" in shown

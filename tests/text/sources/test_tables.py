@@ -4,9 +4,8 @@ import csv
 import io
 import json
 
+import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from keras_mmel.text import sources
@@ -27,8 +26,8 @@ def write_csv(path, rows, **options):
     return path
 
 
-@settings(max_examples=60, deadline=None)
-@given(
+@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.given(
     st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6),
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from(["utf-8", "utf-8-sig"]),
@@ -50,8 +49,8 @@ def test_tables_are_read_as_they_were_written(
     assert [row.line for row in table.rows] == starts[1:]
 
 
-@settings(max_examples=30, deadline=None)
-@given(
+@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.given(
     st.lists(st.dictionaries(TEXT, TEXT | st.none(), min_size=1), min_size=1)
 )
 def test_json_lines_are_read_as_they_were_written(tmp_path_factory, rows):
@@ -139,8 +138,7 @@ def test_description_changes_with_the_file_alone(tmp_path):
     assert sources.from_csv(two, "t").describe() != before
 
 
-# Labels
-
+# Too many for classes.
 FLOATS = [f"{i}.0" for i in range(21)]
 
 
