@@ -208,10 +208,7 @@ def test_tinybert_is_imported(folder, tmp_path, capsys):
     ("rows", "options"),
     [
         ('{"t": "a", "v": ["b", "c"]}\n', ["--views", "v"]),
-        (
-            '{"o": "a", "t": "b"}\n{"o": "a", "t": "c"}\n',
-            ["--original", "o"],
-        ),
+        ('{"o": "a", "t": "b"}\n{"o": "a", "t": "c"}\n', ["--original", "o"]),
     ],
 )
 def test_other_forms_are_imported(rows, options, tmp_path):

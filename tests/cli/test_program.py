@@ -16,7 +16,6 @@ from keras_mmel_cli import inspect as inspect_command
 from keras_mmel_cli import label
 from keras_mmel_cli import main
 from keras_mmel_cli.program import COMMANDS
-from keras_mmel_cli.program import make_parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -90,15 +89,6 @@ def test_help_states_the_defaults_of_what_it_calls(
         (stated,) = re.findall(rf"--{name} [^)]*\(default: ([^)]*)\)", text)
         if arguments[name].default is not None:
             assert stated == str(arguments[name].default)
-
-
-def test_settings_that_are_not_given_are_left_to_the_augmenter():
-    options = make_parser().parse_args(
-        ["augment", "--masked_lm", "m", "--data", "d", "--out", "o"]
-        + ["--mask_ratio", "0.3", "--seed", "2", "--shard", "1/4"]
-    )
-    assert options.settings == {"mask_ratio": 0.3, "seed": 2}
-    assert options.shard == (1, 4)
 
 
 AUGMENT = ["augment", "--masked_lm", "m", "--out", "o", "--data"]

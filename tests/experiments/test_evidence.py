@@ -27,10 +27,7 @@ def test_digits(monkeypatch, tmp_path):
     rotated_digits.main()
     path = tmp_path / "results" / "digits-u4-alike.json"
     runs = json.loads(path.read_text())["runs"]
-    assert [run["method"] for run in runs] == [
-        *rotated_digits.METHODS,
-        "plain",
-    ]
+    assert [run["method"] for run in runs] == [*rotated_digits.METHODS, "plain"]
     assert (tmp_path / "results" / "digits-u4-original.json").exists()
 
 

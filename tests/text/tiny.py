@@ -179,6 +179,17 @@ def _save_tokenizer(directory, pieces, kind, lowercase):
         (directory / "tokenizer.json").write_text(text)
 
 
+def make_classifier(directory, classes, **config):
+    """A classifier of one layer whose predictions are far from even."""
+    from keras_mmel.text import load_text_classifier
+
+    make_checkpoint(directory, pooler=True, num_hidden_layers=1, **config)
+    model = load_text_classifier(directory, classes)
+    kernel = model.output_dense.kernel
+    kernel.assign(np.random.default_rng(1).normal(size=kernel.shape))
+    return model
+
+
 def outputs_of(model, texts, max_length):
     """What a classifier predicts for texts or pairs, one by one, float64."""
     outputs = []

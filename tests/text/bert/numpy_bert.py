@@ -27,7 +27,8 @@ class NumpyBert:
         weights = {}
         for file in directory.glob("*.safetensors"):
             weights |= load_file(file)
-        for old, new in (("gamma", "weight"), ("beta", "bias"), ("bert.", "")):
+        renamed = {"gamma": "weight", "beta": "bias", "decoder.bias": "bias"}
+        for old, new in {"bert.": "", **renamed}.items():
             weights = {k.replace(old, new): v for k, v in weights.items()}
         self.weights = {k: v.astype(np.float64) for k, v in weights.items()}
 

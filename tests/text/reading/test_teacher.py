@@ -6,7 +6,6 @@ import pytest
 import scipy.special
 
 from keras_mmel.text import label_augmented
-from keras_mmel.text import load_text_classifier
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.reading import teacher as teachers
@@ -15,27 +14,8 @@ from tests.text import tiny
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("labels")
-
-
-@pytest.fixture(scope="module")
-def teacher(folder):
-    return make_teacher(folder, 3)
-
-
-def make_teacher(folder, classes, **config):
-    directory = tiny.make_checkpoint(
-        folder / f"{classes}{len(config)}",
-        pooler=True,
-        num_hidden_layers=1,
-        **config,
-    )
-    model = load_text_classifier(directory, classes)
-    model.output_dense.kernel.assign(
-        np.random.default_rng(1).normal(size=(16, classes))
-    )
-    return model
+def teacher(tmp_path_factory):
+    return tiny.make_classifier(tmp_path_factory.mktemp("teacher"), 3)
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +26,17 @@ def records(teacher):
 
 
 @pytest.fixture(scope="module")
-def directory(folder, records, teacher):
-    return made_records.write(
-        folder / "data", records, teacher.tokenizer, num_shards=3
-    )
+def directory(tmp_path_factory, records, teacher):
+    folder = tmp_path_factory.mktemp("data")
+    return made_records.write(folder, records, teacher.tokenizer, num_shards=3)
 
 
 @pytest.fixture(scope="module")
-def labelled(directory, teacher, folder):
+def labelled(directory, teacher, tmp_path_factory):
     """The directory that `teacher` labelled."""
-    label(directory, teacher, folder / "labelled", batch_size=8)
-    return folder / "labelled"
+    folder = tmp_path_factory.mktemp("labelled")
+    label(directory, teacher, folder, batch_size=8)
+    return folder
 
 
 def label(directory, teacher, out, **settings):
@@ -85,31 +65,25 @@ def test_every_original_and_view(labelled, records, teacher):
             assert unlabelled == one
 
 
-def test_values_of_a_regression(folder, tmp_path):
-    model = make_teacher(folder, 1)
+def test_values_of_a_regression(tmp_path):
+    model = tiny.make_classifier(tmp_path / "teacher", 1)
     records = made_records.make_records(5, model.tokenizer, regression=True)
     data = made_records.write(tmp_path / "data", records, model.tokenizer)
     for record in label(data, model, tmp_path / "out"):
         rows = (record, *record.views)
-        np.testing.assert_allclose(
-            [one.teacher for one in rows],
-            predict(model, rows, values=True),
-            rtol=1e-4,
-            atol=1e-5,
-        )
+        found = [one.teacher for one in rows]
+        expected = predict(model, rows, values=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_teacher_with_another_tokenizer(folder, directory, records, tmp_path):
-    other = make_teacher(
-        folder, 3, vocabulary=tiny.VOCABULARY[:5] + tiny.VOCABULARY[:4:-1]
-    )
+def test_a_teacher_with_another_tokenizer(directory, records, tmp_path):
+    vocabulary = tiny.VOCABULARY[:5] + tiny.VOCABULARY[:4:-1]
+    other = tiny.make_classifier(tmp_path / "t", 3, vocabulary=vocabulary)
     labelled = label(directory, other, tmp_path / "out", max_length=12)
     assert labelled[0].token_ids == records[0].token_ids
-    np.testing.assert_allclose(
-        [record.teacher for record in labelled],
-        predict(other, labelled, max_length=12),
-        atol=2e-6,
-    )
+    found = [record.teacher for record in labelled]
+    expected = predict(other, labelled, max_length=12)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
 def test_the_files_say_which_teacher(directory, labelled, teacher):
@@ -126,16 +100,15 @@ def test_the_files_say_which_teacher(directory, labelled, teacher):
 
 
 def test_a_run_goes_on(directory, labelled, teacher, tmp_path):
-    label_augmented(
-        directory, teacher, tmp_path, batch_size=8, shard=(1, 3), progress=False
-    )
-    label(directory, teacher, tmp_path, batch_size=8)
+    settings = {"batch_size": 8, "progress": False}
+    for shard in ((1, 3), None):
+        label_augmented(directory, teacher, tmp_path, shard=shard, **settings)
     for path in labelled.iterdir():
         other = tmp_path / path.name
         assert path.read_bytes() == other.read_bytes(), path.name
 
 
-def test_teachers_that_do_not_fit(folder, directory, teacher, tmp_path):
+def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     def fails(error, message, data, model):
         with pytest.raises(error, match=message):
             label(data, model, tmp_path / "out")
@@ -144,7 +117,7 @@ def test_teachers_that_do_not_fit(folder, directory, teacher, tmp_path):
     records = made_records.make_records(3, tokenizer)
     data = write(tmp_path / "classes", records, num_shards=1, names=list("abc"))
     for outputs in (1, 2):
-        model = make_teacher(folder, outputs)
+        model = tiny.make_classifier(tmp_path / f"{outputs}", outputs)
         fails(ValueError, f"3 classes.*{outputs} outputs", data, model)
     records = made_records.make_records(3, tokenizer, regression=True)
     data = write(tmp_path / "values", records, num_shards=1)

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.text import export_text_classifier
-from keras_mmel.text import load_text_classifier
 from keras_mmel.text.serving import graph_tokenizer
 from tests.scripts.child import run
 from tests.text import tiny
@@ -31,22 +30,12 @@ NAMES = ["bad", "so so", "g\u00fct"]
 MAX_LENGTH = 20
 
 
-def make_model(folder, classes):
-    keras.utils.set_random_seed(3)
-    folder = tiny.make_checkpoint(folder, num_hidden_layers=1)
-    model = load_text_classifier(folder, classes)
-    # Far from even, so that probabilities tell logits apart.
-    kernel = model.output_dense.kernel
-    kernel.assign(np.random.default_rng(0).normal(size=kernel.shape))
-    return model
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     return {
-        "classes": make_model(folder / "classes", 3),
-        "value": make_model(folder / "value", 1),
+        "classes": tiny.make_classifier(folder / "classes", 3),
+        "value": tiny.make_classifier(folder / "value", 1),
     }
 
 
@@ -103,8 +92,7 @@ def test_value_of_pairs(models, served):
     wanted = tiny.outputs_of(models["value"], texts, MAX_LENGTH)[:, 0]
     assert_allclose(found["serving_default"]["value"], wanted, atol=5e-6)
     check_ids(
-        found["tokenize"],
-        models["value"].tokenizer.encode(texts, MAX_LENGTH),
+        found["tokenize"], models["value"].tokenizer.encode(texts, MAX_LENGTH)
     )
 
 

@@ -1,22 +1,15 @@
 """A row a view, as users of nlpaug and TextAttack keep them."""
 
-import csv
-
 import pytest
 
 from keras_mmel.text import sources
+from tests.text.sources.test_tables import write_csv
 
 EXPECTED = [
     ("7", ("a film",), 1, [("one film",), ("a movie",)]),
     ("x", ("bad, bad",), 0, []),
     ("9", ("fine",), 1, [("good",)]),
 ]
-
-
-def write(path, *rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    return path
 
 
 def facts(source):
@@ -30,7 +23,7 @@ def test_rows_with_an_id_need_not_stand_together(tmp_path):
     """A table of originals and a table of views, one after the other."""
     originals = [(i, t[0], label) for i, t, label, _ in EXPECTED]
     views = [(i, v[0], label) for i, _, label, vs in EXPECTED for v in vs]
-    path = write(tmp_path / "l.csv", ("id", "t", "y"), *originals, *views)
+    path = write_csv(tmp_path / "l.csv", [("id", "t", "y"), *originals, *views])
     assert facts(sources.from_long(path, "t", "y", id="id")) == EXPECTED
 
 
@@ -40,7 +33,7 @@ def test_rows_with_their_original_text(tmp_path):
         for _, t, label, views in EXPECTED
         for v in (*views, t)
     ]
-    path = write(tmp_path / "l.csv", ("before", "after", "y"), *rows)
+    path = write_csv(tmp_path / "l.csv", [("before", "after", "y"), *rows])
     source = sources.from_long(path, "after", "y", original="before")
     assert facts(source) == [
         (str(i), *rest) for i, (_, *rest) in enumerate(EXPECTED)
@@ -80,12 +73,12 @@ BY_Y = {"text": "t", "id": "i", "original": "y"}
     ],
 )
 def test_bad_lines_are_named(tmp_path, rows, options, message):
-    path = write(tmp_path / "l.csv", "ity", *rows)
+    path = write_csv(tmp_path / "l.csv", ["ity", *rows])
     with pytest.raises(sources.BadFile, match=f"l.csv.*{message}"):
         sources.from_long(path, **options)
 
 
 def test_groups_need_something_to_tell_them_apart(tmp_path):
-    path = write(tmp_path / "l.csv", ["t"], ["a"])
+    path = write_csv(tmp_path / "l.csv", ["t", "a"])
     with pytest.raises(ValueError, match="by `id` or by `original`"):
         sources.from_long(path, "t")
