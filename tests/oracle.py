@@ -68,21 +68,6 @@ def expected_loss(group, lambda_p, distribution):
     return np.sum(distribution * group) - lambda_p * divergence
 
 
-def slopes(losses, lambda_p):
-    """Central differences of `maximal_expected_loss` by each view loss.
-
-    For losses that are further apart than 1e-3. They err by
-    (size / lambda)^2 / 6 and by 1e-16 / size, both about 1e-9.
-    """
-    size = 1e-4 * min(max(lambda_p, 1e-3), 1)
-    columns = []
-    for shift in size * np.eye(losses.shape[1]):
-        above = maximal_expected_loss(losses + shift, lambda_p)
-        below = maximal_expected_loss(losses - shift, lambda_p)
-        columns.append((above - below) / (2 * size))
-    return np.stack(columns, axis=1)
-
-
 def loss_groups(num_views, seed):
     """Groups from scale 0 to 1e4: spread, near ties, ties, one dominant.
 
