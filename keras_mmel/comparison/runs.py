@@ -199,7 +199,9 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         return (one, label) if weight is None else (one, label, weight)
 
     chosen = groups.repeat().enumerate().map(choose)
-    return chosen.unbatch().batch(size * views, drop_remainder=True).prefetch(2)
+    # Padded, since texts of several batches differ in length.
+    plain = chosen.unbatch().padded_batch(size * views, drop_remainder=True)
+    return plain.prefetch(2)
 
 
 def _training_data(groups, objective, seed):

@@ -130,6 +130,18 @@ def test_padding_is_never_chosen():
         assert np.isfinite(x).all()
 
 
+def test_texts_of_several_batches_are_padded():
+    def batches():
+        for length in (3, 5):
+            yield {"views": np.ones((1, 2, length), "int32")}, np.zeros(1)
+
+    spec = tf.TensorSpec((1, 2, None), tf.int32)
+    signature = ({"views": spec}, tf.TensorSpec((1,)))
+    data = tf.data.Dataset.from_generator(batches, output_signature=signature)
+    (x, _) = next(iter(runs.plain_batches(data, 0)))
+    np.testing.assert_array_equal(x, [[1, 1, 1, 0, 0], [1] * 5])
+
+
 def test_records_are_read_and_not_made_again(compared, monkeypatch):
     found, folder = compared
     monkeypatch.setattr(keras.Model, "fit", None)

@@ -7,8 +7,11 @@ import pytest
 import tensorflow as tf
 
 from experiments import evidence
+from experiments import few_labels_text
 from experiments import rotated_cifar
 from experiments import rotated_digits
+from tests.examples import glue_fakes
+from tests.text import tiny
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +61,26 @@ def test_every_method_has_its_rate(name, methods, monkeypatch, tmp_path):
             runs += len(record["runs"])
     assert len(rates) == runs == methods
     assert set(rates) <= {1e-3, 3e-3}
+
+
+@pytest.mark.slow
+def test_text(monkeypatch, tmp_path):
+    glue_fakes.install(monkeypatch)
+    preset = str(tiny.make_checkpoint(tmp_path / "bert", pooler=True))
+    sizes = {"EXAMPLES": 16, "HELD_OUT": 6, "GROUPS": 4, "EPOCHS": 1}
+    for name, size in sizes.items():
+        monkeypatch.setattr(few_labels_text, name, size)
+    words = f"x --encoder {preset} --masked_lm {preset} --task sst2 --seeds 1"
+    monkeypatch.setattr("sys.argv", words.split())
+    few_labels_text.main()
+    found = {
+        path.stem: json.loads(path.read_text())
+        for path in (tmp_path / "results").glob("text-sst2*.json")
+    }
+    rates = found.pop("text-sst2-rates")["rates"]
+    assert rates["uniform"] in few_labels_text.RATES
+    for part, (*_, methods) in few_labels_text.PARTS["sst2"].items():
+        runs = found.pop(f"text-sst2{part}")["runs"]
+        plain = [] if part else ["plain"]
+        assert [run["method"] for run in runs] == [*methods, *plain]
+    assert not found
