@@ -19,6 +19,7 @@ from keras_mmel.comparison.results import Comparison
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
 from keras_mmel.scores.of_views import evaluate_views
+from keras_mmel.training import replicas
 
 PLAIN = "plain"
 
@@ -75,9 +76,9 @@ def compare(
 
     Raises:
         TypeError: If `make_model` or `groups` is not a function.
-        ValueError: If the model is not compiled, the groups have no known
-            number of batches, the baseline is unknown, or a file in `records`
-            is of other settings.
+        ValueError: If the model is not compiled or belongs to several
+            workers, the groups have no known number of batches, the baseline
+            is unknown, or a file in `records` is of other settings.
 
     Example:
 
@@ -222,6 +223,14 @@ def _compiled(model, objective):
         raise ValueError(
             "`make_model` must give a compiled model: the optimizer, loss and "
             f"metrics of all methods. Received: {model!r}"
+        )
+    strategy = getattr(model, "distribute_strategy", None)
+    if replicas.has_workers(strategy):
+        raise ValueError(
+            "`make_model` must give a model of one process: runs are shared "
+            "among machines by their seeds. Give each machine `seeds` of its "
+            "own, and all of them one folder as `records`. "
+            f"Received: a model under {type(strategy).__name__}"
         )
     if objective is None:
         return model

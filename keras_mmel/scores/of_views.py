@@ -50,7 +50,7 @@ def evaluate_views(
 
     Padding views (`"mask"`) do not count; a teacher's predictions are not
     looked at. `sample_weight` weighs the loss and `weighted_metrics`, as in
-    `evaluate`. Under a strategy one replica computes.
+    `evaluate`. Under a strategy one replica computes, of each worker that asks.
 
     Args:
         model: A compiled `keras.Model` or `MMELModel`.

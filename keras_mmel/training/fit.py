@@ -8,6 +8,7 @@ import keras
 
 from keras_mmel import groups
 from keras_mmel.losses import checks
+from keras_mmel.training import replicas
 from keras_mmel.training.view_statistics import ViewStatistics
 
 _FIT = inspect.signature(keras.Model.fit)
@@ -113,6 +114,9 @@ class GroupTrainer(keras.Model):
             self.reset_metrics()
             self.view_statistics.reset_state()
         return found
+
+    def test_step(self, *args, **kwargs):
+        return replicas.for_log(super().test_step(*args, **kwargs))
 
     predict = _on_plain_examples(keras.Model.predict)
     test_on_batch = _on_plain_examples(keras.Model.test_on_batch)

@@ -20,6 +20,31 @@ def count() -> int:
     return tf.distribute.get_strategy().num_replicas_in_sync
 
 
+def has_workers(strategy: Any) -> bool:
+    """Whether a `tf.distribute` strategy spans several processes."""
+    import tensorflow as tf
+
+    return (
+        isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        # As Keras asks it.
+        and strategy.extended._in_multi_worker_mode()
+    )
+
+
+def for_log(logs: Any) -> Any:
+    """What a step returns, as Keras can take its mean over the replicas.
+
+    With several workers Keras also takes it along axis 0, which scalars lack.
+    """
+    if count() == 1:
+        return logs
+    import tensorflow as tf
+
+    if not has_workers(tf.distribute.get_strategy()):
+        return logs
+    return keras.tree.map_structure(lambda v: ops.expand_dims(v, 0), logs)
+
+
 def total(value: Any) -> Any:
     """Sum of `value` over all replicas, the same number on each of them."""
     if count() == 1:

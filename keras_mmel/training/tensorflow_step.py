@@ -42,7 +42,7 @@ def train_step(model: keras.Model, data: Any) -> dict:
     tracker = next(m for m in model.metrics if m.name == "loss")
     value, size = replicas.for_tracking(loss, sizes.batch)
     tracker.update_state(value, sample_weight=size)
-    return model.compute_metrics(x, y, y_pred, sample_weight)
+    return replicas.for_log(model.compute_metrics(x, y, y_pred, sample_weight))
 
 
 def _checks(x, y, sizes, is_soft):

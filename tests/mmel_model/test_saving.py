@@ -160,12 +160,12 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     killed, unbroken = tmp_path / "killed", tmp_path / "unbroken"
     for folder in (killed, unbroken):
         folder.mkdir()
-    (unbroken / "killed").touch()
+    (unbroken / "killed-0").touch()
     child = Child("train_with_backup", killed)
     expected = train_with_backup.train(unbroken)
     child.finish(-signal.SIGKILL)
     run("train_with_backup", killed)
-    found = dict(np.load(killed / "final.npz"))
+    found = dict(np.load(killed / "final-0.npz"))
     for key in expected:
         if key.startswith("log/"):
             assert len(found[key]) == 2

@@ -1,7 +1,9 @@
-"""Runs a module of this folder in a process of its own."""
+"""Runs a module of this folder in a process of its own, or in several."""
 
+import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,24 +17,26 @@ class Child:
     """A running process; `finish` waits for it.
 
     Args:
-        script: Name of a module of this folder.
+        script: Name of a module of this folder, or path of a program.
         *args: Its arguments.
         **environ: Variables added to the environment.
     """
 
     def __init__(self, script, *args, **environ):
         self._output = tempfile.TemporaryFile("w+")
+        is_path = isinstance(script, pathlib.Path)
+        program = [script] if is_path else ["-m", f"tests.scripts.{script}"]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"tests.scripts.{script}", *map(str, args)],
+            [sys.executable, *program, *map(str, args)],
             cwd=ROOT,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environ},
             stdout=self._output,
             stderr=subprocess.STDOUT,
         )
 
-    def finish(self, code=0):
+    def finish(self, code=0, timeout=None):
         """Output of the process, which must exit with `code`."""
-        found = self._process.wait()
+        found = self._process.wait(timeout)
         with self._output:
             self._output.seek(0)
             output = self._output.read()
@@ -42,6 +46,47 @@ class Child:
                 f"{output[-6000:]}"
             )
         return output
+
+    def kill(self):
+        """Ends it where it still runs."""
+        self._process.kill()
+        self._process.wait()
+
+
+def run_together(script, *args, codes=(0, 0), environs):
+    """Outputs of processes that wait for each other.
+
+    Args:
+        script: As of `Child`.
+        *args: Arguments of each process.
+        codes: With what each must exit.
+        environs: From the index of a process and an unused address for each
+            to variables added to its environment.
+    """
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in codes]
+    hosts = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    children = [
+        Child(script, *args, **environs(index, hosts))
+        for index in range(len(codes))
+    ]
+    try:
+        return [
+            child.finish(code, timeout=300)
+            for child, code in zip(children, codes, strict=True)
+        ]
+    finally:
+        for child in children:
+            child.kill()
+
+
+def tf_config(index, hosts):
+    """What tells TensorFlow which worker a process is."""
+    task = {"type": "worker", "index": index}
+    return {
+        "TF_CONFIG": json.dumps({"cluster": {"worker": hosts}, "task": task})
+    }
 
 
 def run(script, *args, **environ):

@@ -1,6 +1,7 @@
 """A run that is killed at its third epoch and started again: FOLDER.
 
-It is killed only where FOLDER/killed does not exist yet.
+It is killed only where FOLDER/killed-0 does not exist yet, with the number of
+the worker where TF_CONFIG names one. The backup is the chief's.
 """
 
 import os
@@ -10,6 +11,7 @@ import sys
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 import keras_mmel
 from tests import cases
@@ -27,19 +29,30 @@ class KillOnce(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def train(folder):
+def train(folder, strategy=None, worker=0):
     case = cases.Case(model="dropout", examples=8, epochs=4)
-    mmel = cases.compiled(case)
+    strategy = strategy or tf.distribute.get_strategy()
+    mmel = cases.compiled(case, strategy.scope)
     schedule = [2.0, 0.5, 0.5, 1.0].__getitem__
+    backup = keras.callbacks.BackupAndRestore(
+        folder / "backup",
+        save_freq=10**9 if worker else "epoch",
+        double_checkpoint=True,
+        delete_checkpoint=not worker,
+    )
     callbacks = [
-        keras.callbacks.BackupAndRestore(folder / "backup", save_freq="epoch"),
+        backup,
         keras_mmel.callbacks.LambdaSchedule(schedule),
-        KillOnce(folder / "killed"),
+        KillOnce(folder / f"killed-{worker}"),
     ]
     return cases.state(mmel, case, cases.fit(mmel, case, callbacks=callbacks))
 
 
 if __name__ == "__main__":
     strict.use()
-    folder = pathlib.Path(sys.argv[1])
-    np.savez(folder / "final.npz", **train(folder))
+    folder, strategy, worker = pathlib.Path(sys.argv[1]), None, 0
+    if "TF_CONFIG" in os.environ:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        worker = strategy.cluster_resolver.task_id
+    found = train(folder, strategy, worker)
+    np.savez(folder / f"final-{worker}.npz", **found)

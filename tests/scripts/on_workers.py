@@ -1,0 +1,94 @@
+"""Trains cases as one of the workers that TF_CONFIG names: FOLDER CASE ...
+
+Each worker writes FOLDER/INDEX.npz; callbacks that write are the chief's alone.
+"""
+
+import contextlib
+import pathlib
+import sys
+import traceback
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_mmel
+from keras_mmel.diagnostics import ViewWeights
+from tests import cases
+from tests.cases import Case
+from tests.scripts import strict
+
+SIZES = {"batch_size": 8, "epochs": 2, "evaluate": True}
+TABLE = {
+    "hard": Case(
+        optimizer=cases.adamw(), lambdas=(2.0, 0.5), examples=16, **SIZES
+    ),
+    # The last batch is one of 4 and 3.
+    "soft_uneven": Case(
+        "soft",
+        model="l2",
+        sample_weight=True,
+        mask=True,
+        teacher=True,
+        examples=15,
+        **SIZES,
+    ),
+    "watched": Case(model="synchronized", examples=16, **SIZES),
+}
+
+
+def train(name, scope=contextlib.nullcontext, folder=None, is_chief=True):
+    """`cases.train`, watched by what writes to a folder."""
+    if name != "watched":
+        return cases.train(TABLE[name], scope)
+    case = TABLE[name]
+    keras.utils.clear_session()
+    mmel = cases.compiled(case, scope)
+    x, y, _ = cases.data_for(case)
+    callbacks = []
+    if folder:
+        callbacks = [
+            keras.callbacks.ModelCheckpoint(folder / "{epoch}.keras"),
+            ViewWeights((x, y), every_n_steps=1, save_to=folder / "run.npz"),
+        ]
+    log = cases.fit(mmel, case, callbacks=callbacks)
+    found = cases.result(mmel, case, log)
+    if is_chief:
+        scores = mmel.evaluate_views(x, y, batch_size=5)
+        found |= {f"views/{name}": value for name, value in scores.items()}
+    return found
+
+
+def refusal(scope):
+    """The error of `compare`."""
+
+    def make_model():
+        with scope():
+            model = cases.build(Case())
+            model.compile("sgd", "mse")
+            return model
+
+    try:
+        keras_mmel.compare(make_model, lambda seed: None, None)
+    except ValueError as error:
+        return str(error)
+
+
+def main(folder, names):
+    strict.use()
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    index = strategy.cluster_resolver.task_id
+    results = {}
+    for name in names:
+        try:
+            chief = {"is_chief": False} if index else {"folder": folder}
+            found = train(name, strategy.scope, **chief)
+        except Exception:
+            found = {"error": traceback.format_exc()}
+        results |= {f"{name}:{key}": value for key, value in found.items()}
+    results["compare:message"] = refusal(strategy.scope)
+    np.savez(folder / f"{index}.npz", **results)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), sys.argv[2:])
