@@ -1,7 +1,8 @@
-"""A made masked LM and its tokenizer, for every test of the folders here."""
+"""A made masked LM and what is made of it, for every test of the folders."""
 
 import pytest
 
+from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
 from tests.text import tiny
 
@@ -19,3 +20,8 @@ def masked_lm(checkpoint):
 @pytest.fixture(scope="session")
 def tokenizer(masked_lm):
     return masked_lm.tokenizer
+
+
+@pytest.fixture(scope="session")
+def augmenter(masked_lm):
+    return MaskedLMAugmenter(masked_lm)

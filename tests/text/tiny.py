@@ -190,6 +190,21 @@ def make_classifier(directory, classes, **config):
     return model
 
 
+def make_hub_masked_lm(vocabulary_size):
+    """A masked LM by keras-hub itself."""
+    import keras_hub
+
+    backbone = keras_hub.models.BertBackbone(
+        vocabulary_size,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_sequence_length=20,
+    )
+    return keras_hub.models.BertMaskedLM(backbone)
+
+
 def outputs_of(model, texts, max_length):
     """What a classifier predicts for texts or pairs, one by one, float64."""
     outputs = []

@@ -247,21 +247,21 @@ def test_no_texts(augmenter):
     assert list(augmenter.augment_stream(iter(()))) == []
 
 
-def test_masked_lm_of_keras_hub_with_a_tokenizer(masked_lm, hub_masked_lm):
+def test_masked_lm_of_keras_hub_with_a_tokenizer(masked_lm):
     tokenizer = masked_lm.tokenizer
     # Some checkpoints have more rows than words; those are never filled in.
-    model = hub_masked_lm(len(tokenizer.vocabulary) + 7)
+    model = tiny.make_hub_masked_lm(len(tokenizer.vocabulary) + 7)
     augmenter = MaskedLMAugmenter(model, 2, tokenizer=tokenizer)
     samples = augmenter.augment(["the film was good"])[0]
     assert len(samples) == 2
     assert max(max(z) for z in ids_of(samples)) < len(tokenizer.vocabulary)
 
 
-def test_model_and_tokenizer_must_belong_together(masked_lm, hub_masked_lm):
+def test_model_and_tokenizer_must_belong_together(masked_lm):
     tokenizer = masked_lm.tokenizer
     with pytest.raises(TypeError, match="tokenizer.*from_directory"):
-        MaskedLMAugmenter(hub_masked_lm(300))
-    small = hub_masked_lm(len(tokenizer.vocabulary) - 1)
+        MaskedLMAugmenter(tiny.make_hub_masked_lm(300))
+    small = tiny.make_hub_masked_lm(len(tokenizer.vocabulary) - 1)
     with pytest.raises(ValueError, match="more tokens than the masked LM"):
         MaskedLMAugmenter(small, tokenizer=tokenizer)
     with pytest.raises(TypeError, match="BertMaskedLM.*Received: Sequential"):
