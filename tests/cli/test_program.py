@@ -102,7 +102,6 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
     ("argv", "message"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["grow"], "invalid choice: 'grow'"),
         (["augment"], "--masked_lm, --data, --out. See keras-mmel augment"),
         (
             ["inspect", "made", "--wide"],
@@ -121,7 +120,6 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
         ([*AUGMENT, "d", "--num_augmented", "-1"], "a whole number"),
         ([*AUGMENT, "d", "--shard", "4/4"], "must be I/N"),
         ([*AUGMENT, "d", "--search", "wide"], "invalid choice: 'wide'"),
-        ([*AUGMENT, "d", "--seed", "x"], "invalid int value: 'x'"),
         (["inspect", "nowhere"], "No such directory: nowhere"),
         (["inspect", "views.csv"], "Not a directory: views.csv"),
         ([*LABEL, "t.keras"], "No such file: t.keras"),

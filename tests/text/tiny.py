@@ -190,19 +190,18 @@ def make_classifier(directory, classes, **config):
     return model
 
 
-def make_hub_masked_lm(vocabulary_size):
-    """A masked LM by keras-hub itself."""
-    import keras_hub
+def make_hub_masked_lm(vocabulary_size, preprocessor=None):
+    """A random masked LM by keras-hub itself, for 20 tokens."""
+    from keras_hub import models
 
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size,
-        num_layers=2,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        max_sequence_length=20,
+    backbone = models.BertBackbone(
+        vocabulary_size, 2, 2, 16, 32, max_sequence_length=20
     )
-    return keras_hub.models.BertMaskedLM(backbone)
+    model = models.BertMaskedLM(backbone, preprocessor=preprocessor)
+    rng = np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        weight.assign(weight + 0.2 * rng.standard_normal(weight.shape))
+    return model
 
 
 def outputs_of(model, texts, max_length):

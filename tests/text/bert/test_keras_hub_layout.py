@@ -23,20 +23,13 @@ MASKS = {"mask_positions": np.array([[1, 3]])}
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory):
     """A directory and the model that was saved in it."""
-    model = keras_hub.models.BertMaskedLM(
-        keras_hub.models.BertBackbone(
-            len(tiny.VOCABULARY), 2, 2, 16, 32, max_sequence_length=64
-        ),
-        preprocessor=keras_hub.models.BertMaskedLMPreprocessor(
+    model = tiny.make_hub_masked_lm(
+        len(tiny.VOCABULARY),
+        keras_hub.models.BertMaskedLMPreprocessor(
             keras_hub.models.BertTokenizer(tiny.VOCABULARY, lowercase=True),
             sequence_length=16,
         ),
     )
-    rng = np.random.default_rng(0)
-    for variable in model.weights:
-        if variable.dtype == "float32":
-            noise = 0.2 * rng.standard_normal(variable.shape)
-            variable.assign(variable.numpy() + noise)
     directory = tmp_path_factory.mktemp("presets") / "bert"
     model.save_to_preset(str(directory))
     model.preprocessor = None

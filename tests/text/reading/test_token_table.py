@@ -42,14 +42,6 @@ def test_rows_are_what_the_tokenizer_gives(tokenizer, pairs, stored, longest):
     assert len(table) == 40
 
 
-def test_regression_labels_stay_real(tokenizer):
-    records = made_records.make_records(5, tokenizer, regression=True)
-    table = make_table(records, tokenizer)
-    assert table.labels.dtype == np.float32
-    assert table.labels.tolist() == [r.label for r in records]
-    assert table.teacher is None
-
-
 def test_a_chunk_boundary_changes_nothing(tokenizer, monkeypatch):
     records = made_records.make_records(10, tokenizer, views=(1, 3), teacher=2)
     whole = make_table(records, tokenizer)
