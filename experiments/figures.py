@@ -38,6 +38,9 @@ def write(
     if (results / "quickstart.json").exists():
         record = records.read_record(results / "quickstart.json")
         found["quickstart"] = quickstart.draw(record)
+    mechanism_path = results / "evidence" / "mechanism.json"
+    if mechanism_path.exists():
+        found["mechanism"] = mechanism(records.read_record(mechanism_path))
     if digits := digits_table.read(results):
         found["digits"] = label_loss(digits)
     for table in PAPER_FIGURES:
@@ -52,6 +55,44 @@ def write(
             folder / f"{name}.png", dpi=130, metadata={"Software": None}
         )
     return [folder / f"{name}.png" for name in found]
+
+
+# While a network learns
+
+
+def mechanism(record: dict) -> matplotlib.figure.Figure:
+    """What share of the views is still wrong, and what that share weighs."""
+    figure = matplotlib.figure.Figure((9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    curves: dict[str, list] = {}
+    for run in record["runs"]:
+        curves.setdefault(run["method"], []).append(run["curves"])
+
+    def mean(method, name):
+        return np.mean([one[name] for one in curves[method]], axis=0)
+
+    steps = next(iter(curves.values()))[0]["steps"]
+    for method in curves:
+        color = COLORS["uniform" if method == "uniform" else "mmel-h"]
+        left.plot(steps, 100 * mean(method, "wrong"), label=method, color=color)
+    left.set(yscale="log", xlabel="step", ylabel="views still wrong, %")
+    left.legend()
+    wrong = mean("hard 1", "wrong")
+    names = [n for n in curves["hard 1"][0] if n.startswith("weight ")]
+    for name in sorted(names, key=lambda n: float(n.split()[1])):
+        value = name.split()[1]
+        share = mean("hard 1", name) / wrong
+        right.plot(100 * wrong, share, ".-", label=f"lambda_p {value}")
+    right.axhline(1, color=COLORS["uniform"], label="the mean")
+    most = record["settings"]["num_views"]
+    right.axhline(most, color="0.6", linestyle=":", label="the most there is")
+    right.set(xscale="log", xlabel="views still wrong, %")
+    right.set_ylabel("their weight, in times of their share")
+    right.invert_xaxis()
+    right.legend(fontsize=8)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    return figure
 
 
 # Digits that lose their label
