@@ -10,6 +10,7 @@ import functools
 import pathlib
 import re
 
+from keras_mmel_cli import processes
 from keras_mmel_cli import shared
 
 # Text columns of TFDS's glue/TASK.
@@ -98,6 +99,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_num_shards(parser)
     shared.add_shard(parser)
+    add(
+        "--processes",
+        help="processes that share the files to write; each loads the masked "
+        "LM (default: 1)",
+        default=1,
+        **number,
+    )
     add("--out", required=True, metavar="DIR", help="where to write")
 
 
@@ -129,9 +137,6 @@ def check(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> None:
     """Augments what the options name, and writes it."""
     with shared.quiet():
-        from keras_mmel.text import MaskedLMAugmenter
-        from keras_mmel.text import load_masked_lm
-        from keras_mmel.text import write_augmented
         from keras_mmel.text.files import InMemory
         from keras_mmel.text.sources import describe_labels
 
@@ -146,19 +151,60 @@ def run(options: argparse.Namespace) -> None:
         )
     labels = describe_labels(source)
     print(f"{options.data}: {len(source)} examples, {labels}.", flush=True)
+    if options.processes > 1:
+        written = _in_processes(options, source)
+    else:
+        written = _make_writer(options, source)(options.shard, progress=True)
+    shared.tell(options.out, written)
+
+
+def _make_writer(options, source):
+    """Makes a function that augments one part of the examples."""
+    with shared.quiet():
+        from keras_mmel.text import MaskedLMAugmenter
+        from keras_mmel.text import load_masked_lm
+        from keras_mmel.text import write_augmented
+
     masked_lm = load_masked_lm(options.masked_lm)
     augmenter = MaskedLMAugmenter(masked_lm, **options.settings)
-    written = write_augmented(
-        options.out,
-        source,
-        augmenter,
-        num_shards=options.num_shards,
-        shard=options.shard,
-        # The split that a slice such as `train[:10%]` is of.
-        split=re.split(r"\W", options.split)[0] or options.split,
-        progress=True,
+
+    def write(shard, progress=False):
+        return write_augmented(
+            options.out,
+            source,
+            augmenter,
+            num_shards=options.num_shards,
+            shard=shard,
+            # The split that a slice such as `train[:10%]` is of.
+            split=re.split(r"\W", options.split)[0] or options.split,
+            progress=progress,
+        )
+
+    return write
+
+
+def _in_processes(options, source):
+    """Writes the same files, a shard after the other in each process."""
+    from keras_mmel.text.files import writing
+
+    count = options.num_shards or writing.count_shards(source)
+    size = len(source)
+    lengths = {
+        (i, count): size * (i + 1) // count - size * i // count
+        for i in writing.part(options.shard, count)
+    }
+    with writing.progress_bar(source, sum(lengths.values())) as tell:
+        found = processes.write_shards(
+            functools.partial(_make_writer, options, source),
+            list(lengths),
+            options.processes,
+            lambda shard: tell(lengths[shard]),
+        )
+    return writing.Written(
+        sum(written.num_written for written in found),
+        count,
+        min((written.missing for written in found), key=len),
     )
-    shared.tell(options.out, written)
 
 
 def _open_source(options):

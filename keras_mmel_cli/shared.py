@@ -11,6 +11,9 @@ import pathlib
 import re
 import sys
 
+# Level 2, written so that it is told from what a user sets.
+_LOG_LEVEL, _QUIET = "TF_CPP_MIN_LOG_LEVEL", "02"
+
 
 def positive(text: str) -> int:
     """Reads the value of an option: a whole number from 1 on."""
@@ -121,10 +124,10 @@ def quiet():
     TensorFlow notes on its start how it was built and that there is no GPU,
     from C++ and whatever its log level. Who sets that level sees it all.
     """
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+    if os.environ.get(_LOG_LEVEL, _QUIET) != _QUIET:
         yield
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    os.environ[_LOG_LEVEL] = _QUIET
     kept = os.dup(2)
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)

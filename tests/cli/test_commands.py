@@ -132,6 +132,16 @@ def test_parts_are_copied_together(folder, augmented, tmp_path, capsys):
         assert (tmp_path / "0" / path.name).read_bytes() == path.read_bytes()
 
 
+def test_processes_write_the_same_files(folder, augmented, tmp_path, capsys):
+    command = [*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", tmp_path / "o"]
+    run([*command, "--processes", 2])
+    out, err = capsys.readouterr()
+    assert f"{tmp_path / 'o'}: 2 of 2 files.\n" in out
+    assert "6/6" in err
+    for path in augmented.iterdir():
+        assert (tmp_path / "o" / path.name).read_bytes() == path.read_bytes()
+
+
 def test_settings_reach_the_augmenter(folder, tmp_path):
     settings = {
         "num_augmented": 2,

@@ -1,5 +1,6 @@
 """Write examples with their views into files, and go on where it stopped."""
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -172,7 +173,7 @@ def write_records(
     """
     directory = pathlib.Path(directory)
     if num_shards is None:
-        num_shards = -(-len(source) // EXAMPLES_A_SHARD)
+        num_shards = count_shards(source)
     manifest = Manifest(
         split,
         len(source),
@@ -182,7 +183,8 @@ def write_records(
         source.label_names,
         made,
     )
-    mine = list(manifest.shards().items())[_part(shard, num_shards)]
+    names = list(manifest.shards().items())
+    mine = [names[index] for index in part(shard, num_shards)]
     begin(directory, manifest)
     missing = manifest.missing(directory)
     todo = [pair for pair in mine if pair[0] in set(missing)]
@@ -193,20 +195,12 @@ def write_records(
     if todo:
         # It says that the directory is whole.
         (directory / DATASET_INFO).unlink(missing_ok=True)
-        tqdm = extras.need("tqdm", "text")
-        with tqdm.tqdm(
-            total=total * source.num_texts,
-            initial=done * source.num_texts,
-            unit=" sentences",
-            smoothing=0.05,
-            dynamic_ncols=True,
-            disable=not progress,
-        ) as bar:
+        with progress_bar(source, total, done, progress) as count:
 
             def serialized(numbers):
                 for record in _changed(source, function, numbers):
                     yield encode(record, source.label_kind, num_classes)
-                    bar.update(source.num_texts)
+                    count(1)
                 # Another run may have taken over what had no shard yet.
                 begin(directory, manifest)
 
@@ -216,6 +210,11 @@ def write_records(
     if not missing:
         finish(directory, manifest)
     return Written(len(todo), num_shards, missing)
+
+
+def count_shards(source: Source) -> int:
+    """Gives the number of shards where nobody says how many to make."""
+    return -(-len(source) // EXAMPLES_A_SHARD)
 
 
 def _view(sample):
@@ -236,14 +235,40 @@ def _changed(source, function, numbers):
         yield record
 
 
-def _part(shard, num_shards):
-    """Gives the shards of a part, as a slice."""
-    if shard is None:
-        return slice(None)
-    index, parts = shard
+def part(shard: tuple[int, int] | None, num_shards: int) -> range:
+    """Gives the numbers of the shards of a part; all where it is `None`."""
+    index, parts = shard or (0, 1)
     if not 0 <= index < parts <= num_shards:
         raise ValueError(
             "`shard` must be (i, n) with 0 <= i < n <= the number of shards, "
             f"{num_shards}. Received: shard={shard!r}"
         )
-    return slice(num_shards * index // parts, num_shards * (index + 1) // parts)
+    return range(num_shards * index // parts, num_shards * (index + 1) // parts)
+
+
+@contextlib.contextmanager
+def progress_bar(
+    source: Source, total: int, done: int = 0, progress: bool = True
+) -> Iterator[Callable[[int], object]]:
+    """Shows how many sentences are done, in all and in a second.
+
+    Args:
+        source: The examples.
+        total: How many of them are to be done.
+        done: How many are done already.
+        progress: Whether to show it at all.
+
+    Yields:
+        A function to call with a number of examples that got done.
+    """
+    if not progress:
+        yield lambda count: None
+        return
+    with extras.need("tqdm", "text").tqdm(
+        total=total * source.num_texts,
+        initial=done * source.num_texts,
+        unit=" sentences",
+        smoothing=0.05,
+        dynamic_ncols=True,
+    ) as bar:
+        yield lambda count: bar.update(count * source.num_texts)
