@@ -38,8 +38,6 @@ def random_crop(size, padding, seed=None):
 
 MAKERS = {
     "flip": lambda seed: layers.RandomFlip(seed=seed),
-    "rotation": lambda seed: layers.RandomRotation(0.2, seed=seed),
-    "brightness": lambda seed: layers.RandomBrightness(0.3, seed=seed),
     "erasing": lambda seed: layers.RandomErasing(1.0, seed=seed),
     "pipeline": lambda seed: random_crop(8, 2, seed),
     "sequential": lambda seed: keras.Sequential(
@@ -52,17 +50,7 @@ MAKERS = {
 }
 
 
-# As "flip" is: one generator of one layer.
-ALIKE = ("rotation", "brightness", "noise")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else [])
-        for name in MAKERS
-    ],
-)
+@pytest.mark.parametrize("name", MAKERS)
 def test_layers_draw_from_the_seed_of_the_view_alone(name):
     first = groups(data.per_view(MAKERS[name](1)))
     keras.utils.set_random_seed(77)

@@ -81,14 +81,3 @@ def test_no_two_views_share_a_seed():
     ]
     keys = np.stack([k.numpy() for k in keys]).ravel()
     assert len(np.unique(keys)) == keys.size
-
-
-def test_draws_are_uniform_and_independent():
-    keys = seeds.view_seeds(3, 0, range(20_000), range(1, 3))
-    one = seeds.draw(keys, 6).numpy()
-    for cell in (
-        one[:, 0] * 6 + one[:, 1],  # two views of one example
-        one[:-1, 0] * 6 + one[1:, 0],  # two examples in a row
-    ):
-        counts = np.bincount(cell, minlength=36)
-        assert stats.chisquare(counts).pvalue > 1e-3

@@ -61,24 +61,6 @@ def test_being_built_is_asked_of_the_wrapped_model():
     assert keras_mmel.MMELModel(clone).built
 
 
-def test_a_backup_is_restored_after_build(tmp_path):
-    def run():
-        mmel = stepped(cases.MODELS["unbuilt"][0]())
-        mmel.build((None, cases.FEATURES))
-        backup = keras.callbacks.BackupAndRestore(
-            tmp_path, delete_checkpoint=False
-        )
-        log = cases.fit(mmel, Case(epochs=1), callbacks=[backup])
-        return mmel, log
-
-    (first, _), (second, log) = run(), run()
-    assert log == {}
-    for found, expected in zip(
-        second.get_weights(), first.get_weights(), strict=True
-    ):
-        assert_array_equal(found, expected)
-
-
 # Weights: `lambda_p` is none
 
 

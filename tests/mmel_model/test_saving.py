@@ -41,7 +41,7 @@ def over(names):
 
 @pytest.fixture(scope="module")
 def runs(request, tmp_path_factory):
-    """Of every case: its model, its log, and the states of three processes."""
+    """Of every case: its model, and the states of three processes."""
     root = tmp_path_factory.mktemp("saved")
     found = {}
     for folder in ("keras_only", "user_objects", "exported"):
@@ -50,13 +50,13 @@ def runs(request, tmp_path_factory):
         case = ALL[name]
         mmel = cases.compiled(case)
         before = [weight.numpy() for weight in mmel.trainable_weights]
-        log = cases.fit(mmel, case)
+        cases.fit(mmel, case)
         for weight, old in zip(mmel.trainable_weights, before, strict=True):
             if not weight.path.endswith("key/bias"):
                 assert np.any(weight.numpy() != old), weight.path
         folder = "keras_only" if name in cases.SAVED else "user_objects"
         mmel.save(root / folder / f"{name}.keras")
-        found[name] = {"mmel": mmel, "log": log}
+        found[name] = {"mmel": mmel}
         if name in EXPORTED:
             x, _ = cases.plain_examples(case)
             mmel.export(root / "exported" / name, verbose=False)
@@ -95,41 +95,6 @@ def test_a_resumed_run_is_bit_equal(runs, name):
 def test_the_wrapped_model_loads_without_keras_mmel(runs):
     plain = runs["plain"]
     assert cases.differences(plain["resumed"], plain["state"]) == {}
-
-
-@over(ALL)
-def test_the_log_has_the_statistics_of_the_views(runs, name):
-    log, objective = runs[name]["log"], ALL[name].objective
-    assert {"loss", "original_loss", "effective_views"} <= set(log)
-    assert np.all(np.isfinite(log["loss"]))
-    found = np.array(log["effective_views"])
-    most = cases.VIEWS - (keras_mmel.objectives.get(objective).soft_targets)
-    assert np.all((found >= 1 - 1e-6) & (found <= most + 1e-5))
-    if objective == "uniform":
-        assert_allclose(found, cases.VIEWS, 1e-6)
-    elif name == "without_training":
-        assert_allclose(found, 1, 1e-6)
-    else:
-        assert np.all(found < most)
-
-
-@over(set(ALL) - {"losses", "two_outputs"})
-def test_plain_examples_are_scored_as_by_numpy(runs, name):
-    case, found = ALL[name], runs[name]["state"]
-    _, y = cases.plain_examples(case)
-    p = found["predict/0"].astype("float64")
-    if case.regression:
-        expected = {"loss": np.mean((p - y) ** 2), "mae": np.mean(abs(p - y))}
-    else:
-        right = p[np.arange(len(y)), y]
-        expected = {
-            "loss": np.mean(np.log(np.sum(np.exp(p), axis=1)) - right),
-            "accuracy": np.mean(p.argmax(axis=1) == y),
-        }
-    accuracy = 1e-5 if case.precision == "float32" else 2e-2
-    for key, value in expected.items():
-        assert_allclose(found[f"evaluate/{key}"], value, accuracy)
-    assert f"log/{[*expected][1]}" in found
 
 
 @over(EXPORTED)
@@ -241,37 +206,13 @@ def test_weights_of_the_wrapper_and_of_the_wrapped_model(tmp_path):
     assert weights_of(other) == weights_of(mmel)
 
 
-def test_model_checkpoint(tmp_path):
+def test_a_checkpoint_goes_on_where_it_was(tmp_path):
     case = Case(model="dropout", epochs=3)
-    x, y = cases.plain_examples(case)
-    checkpoints = [
-        keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras"),
-        keras.callbacks.ModelCheckpoint(
-            tmp_path / "{epoch}.weights.h5", save_weights_only=True
-        ),
-        keras.callbacks.ModelCheckpoint(
-            tmp_path / "best.keras", monitor="val_loss", save_best_only=True
-        ),
-    ]
     mmel = cases.compiled(case)
-    log = cases.fit(
-        mmel, case, callbacks=checkpoints, validation_data=(x, y, None)
-    )
+    saved = keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras")
+    log = cases.fit(mmel, case, callbacks=[saved])
     whole = cases.state(mmel, case)
-
-    loaded = keras.models.load_model(tmp_path / "3.keras")
-    assert cases.differences(cases.state(loaded, case), whole) == {}
-
-    weights = cases.compiled(case)
-    weights.optimizer.build(weights.trainable_variables)
-    weights.load_weights(tmp_path / "3.weights.h5")
-    assert weights_of(weights) == weights_of(mmel)
-
-    second = keras.models.load_model(tmp_path / "2.keras")
-    repeated = cases.fit(second, case, epochs=1)
+    loaded = keras.models.load_model(tmp_path / "2.keras")
+    repeated = cases.fit(loaded, case, epochs=1)
     assert repeated["loss"][0] == log["loss"][2]
-    assert cases.differences(cases.state(second, case), whole) == {}
-
-    best = keras.models.load_model(tmp_path / "best.keras")
-    found = best.evaluate(x, y, verbose=0, return_dict=True)
-    assert_allclose(found["loss"], min(log["val_loss"]), rtol=1e-6)
+    assert cases.differences(cases.state(loaded, case), whole) == {}

@@ -63,7 +63,7 @@ def test_metrics_see_the_predictions_before_the_update():
     assert logs[0] == logs[1]
 
 
-@pytest.mark.parametrize("form", ["weighted", "dataset", "sequence"])
+@pytest.mark.parametrize("form", ["weighted", "dataset"])
 def test_plain_examples_are_scored_as_by_the_wrapped_model(form):
     case = Case("soft", model="l2", epochs=2)
     x, y = cases.plain_examples(case)
@@ -73,8 +73,6 @@ def test_plain_examples_are_scored_as_by_the_wrapped_model(form):
         import tensorflow as tf
 
         given = tf.data.Dataset.from_tensor_slices(given).batch(4)
-    elif form == "sequence":
-        given = _Batches(x, y)
     mmel = cases.compiled(case)
 
     def plain_scores():
@@ -110,19 +108,6 @@ def test_plain_examples_are_scored_as_by_the_wrapped_model(form):
         assert_allclose(predicted, mmel.model(x).numpy(), 1e-5, 1e-6)
     predicted = mmel.predict_on_batch(x[:4])
     assert np.array_equal(predicted, mmel.model.predict_on_batch(x[:4]))
-
-
-class _Batches(keras.utils.PyDataset):
-    def __init__(self, x, y):
-        super().__init__()
-        self.x, self.y = x, y
-
-    def __len__(self):
-        return -(-len(self.y) // 4)
-
-    def __getitem__(self, index):
-        rows = slice(4 * index, 4 * index + 4)
-        return self.x[rows], self.y[rows]
 
 
 def test_evaluation_logs_no_statistics_of_views(capsys):

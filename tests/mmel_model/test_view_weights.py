@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import keras_mmel
-from keras_mmel.objectives import Hard
 from keras_mmel.objectives import Soft
 from tests import cases
 from tests import oracle
@@ -22,17 +21,6 @@ def log_probabilities(mmel, case):
     logits = np.tanh(x["views"].astype("float64") @ kernel + bias) @ head
     logits += head_bias
     return logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))
-
-
-@pytest.mark.parametrize("lambda_p", [0.0, 0.05, 0.5, 5.0, np.inf])
-def test_view_weights_of_hard(lambda_p):
-    case = Case(Hard(lambda_p))
-    mmel = cases.compiled(case)
-    x, y, _ = cases.data_for(case)
-    logs = log_probabilities(mmel, case)
-    losses = -np.take_along_axis(logs, y[:, None, None], -1)[..., 0]
-    expected = oracle.view_weights(losses, lambda_p)
-    assert_allclose(mmel.view_weights(x, y), expected, 1e-4, 1e-6)
 
 
 def test_view_weights_of_soft_with_teacher_and_mask():
