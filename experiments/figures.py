@@ -18,6 +18,7 @@ COLORS = {
     "mmel-h": "#d55e00",
     "mmel-s": "#009e73",
 }
+_PERCENT = (2, 5, 10, 20, 40)
 PAPER_FIGURES = ("rivals", "lambda_p", "glue_lambda_p", "figure2")
 
 
@@ -76,6 +77,8 @@ def mechanism(record: dict) -> matplotlib.figure.Figure:
         color = COLORS["uniform" if method == "uniform" else "mmel-h"]
         left.plot(steps, 100 * mean(method, "wrong"), label=method, color=color)
     left.set(yscale="log", xlabel="step", ylabel="views still wrong, %")
+    left.set_yticks(_PERCENT, _PERCENT, minor=False)
+    left.set_yticks([], minor=True)
     left.legend()
     wrong = mean("hard 1", "wrong")
     names = [n for n in curves["hard 1"][0] if n.startswith("weight ")]
@@ -83,10 +86,12 @@ def mechanism(record: dict) -> matplotlib.figure.Figure:
         value = name.split()[1]
         share = mean("hard 1", name) / wrong
         right.plot(100 * wrong, share, ".-", label=f"lambda_p {value}")
-    right.axhline(1, color=COLORS["uniform"], label="the mean")
+    right.axhline(1, color="0.3", label="the mean")
     most = record["settings"]["num_views"]
     right.axhline(most, color="0.6", linestyle=":", label="the most there is")
     right.set(xscale="log", xlabel="views still wrong, %")
+    right.set_xticks(_PERCENT, _PERCENT, minor=False)
+    right.set_xticks([], minor=True)
     right.set_ylabel("their weight, in times of their share")
     right.invert_xaxis()
     right.legend(fontsize=8)
