@@ -49,11 +49,33 @@ def check_elements(dataset) -> None:
     for leaf in tf.nest.flatten(spec[0]):
         if not leaf.shape.is_fully_defined():
             raise ValueError(
-                "`x` must have one known shape for all examples: unbatch a "
-                "dataset of batches, resize images of varying size, or state "
-                "the shape with tf.ensure_shape. "
+                "`x` must have one known shape for all examples. Of a dataset "
+                "of batches, take the examples: batch_size=None in "
+                "image_dataset_from_directory, or dataset.unbatch(), which "
+                "hides their number, so give `shuffle_buffer` as well. Else "
+                "resize images of varying size, or state the shape with "
+                "tf.ensure_shape. "
                 f"Received: x with {leaf}"
             )
+
+
+def check_same_order(dataset: tf.data.Dataset) -> None:
+    """Raises where `dataset` is shuffled anew in every pass."""
+    waiting = [dataset]
+    while waiting:
+        part = waiting.pop()
+        if getattr(part, "_reshuffle_each_iteration", False):
+            raise ValueError(
+                "`pool` needs a `dataset` of one order in all passes: an "
+                "example keeps its views by its place. Leave out what shuffles "
+                "it, as shuffle=False does in image_dataset_from_directory, or "
+                "give that `reshuffle_each_iteration=False`; `group_views` "
+                "shuffles by itself. "
+                f"Received: a {type(part).__name__} that reshuffles"
+            )
+        # What comes out of a cache stays as it was in the first pass.
+        if "Cache" not in type(part).__name__:
+            waiting += part._inputs()
 
 
 def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:

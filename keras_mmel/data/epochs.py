@@ -134,6 +134,11 @@ def count_passes(
     options.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
     )
+    # In a tf.data service a copy of the table would count for nobody: every
+    # epoch would repeat the views of one.
+    options.experimental_external_state_policy = (
+        tf.data.experimental.ExternalStatePolicy.FAIL
+    )
     return counted.with_options(options)
 
 

@@ -1,11 +1,15 @@
 """From a dataset of examples to a dataset of groups of views."""
 
+import functools
 import warnings
 from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_mmel import ranges
 from keras_mmel.data import arguments
+from keras_mmel.data import chance
+from keras_mmel.data import lifting
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
@@ -51,8 +55,9 @@ def group_views(
             same order in every pass; leave the shuffling to this function.
             x is one tensor or a nest of them, y any nest of numbers.
         augment: From a batch of x and seeds (batch, views, 2) to
-            (batch, views, ...): `crop_and_flip`, `per_view`, or a function of
-            your own that draws with `tf.random.stateless_*` from the seeds.
+            (batch, views, ...) in the same range of values: `crop_and_flip`,
+            `per_view`, or a function of your own that draws with
+            `tf.random.stateless_*` from the seeds.
         num_views: Size of a group, the original included.
         batch_size: Groups per batch.
         seed: The same seed makes the same views in the same order.
@@ -61,7 +66,8 @@ def group_views(
             the seed; every epoch draws those of its group from them, none
             twice. `None` makes new views in every epoch. With as many as a
             group takes every epoch repeats the same views (the paper's
-            algorithm 1, line 1), in a new order.
+            algorithm 1, line 1), in a new order. `dataset` may then not be
+            shuffled anew in each pass.
         epoch_counter: Counts the epochs; give it to `fit` as a callback too.
             `EpochCounter(n)` continues a run after n epochs.
         shuffle: Whether to shuffle the examples, before views are made.
@@ -115,6 +121,8 @@ def group_views(
     arguments.check_elements(dataset)
     examples = int(dataset.cardinality())
     num_batches = arguments.count_batches(examples, batch_size, drop_remainder)
+    if pool is not None:
+        arguments.check_same_order(dataset)
     buffer = _buffer_size(examples, shuffle_buffer) if shuffle else None
     epoch_counter = counter_from(epoch_counter, initial_epoch)
 
@@ -134,8 +142,20 @@ def group_views(
             )
             epoch = 0
         seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
-        views = augment(x, seeds)
-        return tf.nest.map_structure(join, x, views)
+        # `per_view` looks at what it lifts by itself: layers draw to be built.
+        is_lifted = getattr(augment, "__module__", "") == lifting.__name__
+        make = augment if is_lifted else of_batch
+        return tf.nest.map_structure(join, x, make(x, seeds))
+
+    def of_batch(x, seeds):
+        try:
+            return chance.traced(augment, augment, x, seeds)
+        except (TypeError, ValueError) as error:
+            error.add_note(
+                "`augment` gets a batch of x and seeds (batch, views, 2): "
+                "lift a function or layer of one image with `per_view`."
+            )
+            raise
 
     def join(original, augmented):
         arguments.check_view(original, augmented, num_views - first)
@@ -147,10 +167,12 @@ def group_views(
         return tf.concat([original, augmented], axis=1)
 
     @tf.autograph.experimental.do_not_convert
-    def to_groups(epochs, indexed):
-        example_ids, (x, *rest) = indexed
+    def to_groups(number, numbered):
+        epochs, (example_ids, (x, *rest)) = numbered
         epoch = epochs[0]
         views = make_views(x, example_ids, epoch)
+        if not augment_original:
+            _look(number == 0, views)
         if postprocess is not None:
             views = postprocess(views)
             arguments.check_postprocessed(views, num_views)
@@ -158,7 +180,7 @@ def group_views(
 
     examples = numbered_passes(epoch_counter, ordered)
     batches = examples.batch(batch_size, drop_remainder=drop_remainder)
-    batches = batches.map(
+    batches = batches.enumerate().map(
         to_groups, num_parallel_calls=num_parallel_calls, deterministic=True
     )
     return count_passes(epoch_counter, batches.prefetch(prefetch), num_batches)
@@ -173,6 +195,29 @@ def _buffer_size(examples, shuffle_buffer):
             "infinite size. Received: shuffle_buffer=None"
         )
     return examples
+
+
+def _look(is_first, views):
+    """Warns where the views of the first batch are nothing like originals."""
+
+    def warn(*leaves):
+        for seen in filter(None, map(ranges.unlike_originals, leaves)):
+            warnings.warn(
+                f"{seen} The original is a view as well and is not augmented, "
+                "so an augmentation must keep the range of values: scale in "
+                "`postprocess` or in the model, and give layers the right "
+                "`value_range`.",
+                stacklevel=1,
+            )
+        return True
+
+    leaves = [
+        leaf
+        for leaf in tf.nest.flatten(views)
+        if leaf.dtype.is_floating or leaf.dtype.is_integer
+    ]
+    look = functools.partial(tf.numpy_function, warn, leaves, tf.bool)
+    tf.cond(is_first, look, lambda: True)
 
 
 def _shuffle(examples, buffer, seed, epoch):

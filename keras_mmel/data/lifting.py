@@ -3,23 +3,20 @@
 import contextlib
 import inspect
 import itertools
-import random
-import re
 from collections.abc import Callable
 
 import keras
-import numpy as np
 import tensorflow as tf
 
+from keras_mmel.data import chance
+from keras_mmel.data import numpy_views
 from keras_mmel.data import seeds as seeds_lib
 
-_MIX_IMAGES = (keras.layers.MixUp, keras.layers.CutMix)
-
-# Operations that draw from, or change, a state outside the function.
-_STATEFUL = re.compile(
-    r"Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|Rng"
-    r"|SampleDistortedBoundingBox|Stateful(?!PartitionedCall)|Assign"
-)
+_REFUSED = {
+    keras.layers.MixUp: "mixes the images of a batch",
+    keras.layers.CutMix: "mixes the images of a batch",
+    keras.layers.AugMix: "chooses by Python's `random`, once for all views",
+}
 
 
 def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
@@ -38,8 +35,11 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
               are set for each view;
             - `f(image)`, which must not draw numbers;
             - `f(image, seed)`, which draws with `tf.random.stateless_*` from
-              the seed, (2,) int32. What it draws from NumPy or Python is drawn
-              once and the same for all views.
+              the seed, (2,) int32;
+            - `f(image, rng)`, with this name, which gets a NumPy array and
+              draws from `rng`, a `np.random.Generator` of the view's own. It
+              is called for one view at a time, so that a pipeline with a
+              state, such as one of albumentations, may be shared.
 
             The result must have the shape of the image and either its dtype
             or, from integers, a float dtype and the same range of values: the
@@ -100,42 +100,16 @@ def _trace(make_view, x, layer_or_function):
     # Outside the graph of the dataset, so that layers build their weights.
     with tf.init_scope():
         view = make_view(example)
-        before = _global_random_state()
-        graph = view.get_concrete_function(
-            example, tf.TensorSpec([2], tf.int32)
-        )
-    if _global_random_state() != before:
-        raise ValueError(
-            "`layer_or_function` must not draw from Python's `random` or "
-            "`numpy.random`: they are asked once, when the graph is made, and "
-            "all views would share the answer. Take (image, seed) and use "
-            f"tf.random.stateless_* functions. Received: {layer_or_function!r}"
-        )
-    stateful = _stateful_operations(graph.graph.as_graph_def())
-    if stateful:
-        raise ValueError(
-            "`layer_or_function` must draw its numbers from the seed of the "
-            "view, or views could not be repeated: make it f(image, seed) with "
-            "tf.random.stateless_* functions, or pass the layer itself. "
-            f"Received: {layer_or_function!r} with operations {stateful}"
+        graph = chance.traced(
+            layer_or_function,
+            view.get_concrete_function,
+            example,
+            tf.TensorSpec([2], tf.int32),
         )
     spec = tf.nest.map_structure(
         lambda t: tf.TensorSpec(t.shape, t.dtype), graph.structured_outputs
     )
     return view, spec
-
-
-def _global_random_state():
-    """What Python's and NumPy's shared generators will draw next."""
-    numpy_state = np.random.get_state(legacy=False)["state"]
-    return random.getstate(), numpy_state["pos"], numpy_state["key"].tobytes()
-
-
-def _stateful_operations(graph):
-    """The operations of a graph that no view seed controls."""
-    functions = (function.node_def for function in graph.library.function)
-    nodes = itertools.chain(graph.node, *functions)
-    return sorted({node.op for node in nodes if _STATEFUL.match(node.op)})
 
 
 def _view_of_function(function):
@@ -147,10 +121,13 @@ def _view_of_function(function):
         and p.default is p.empty
         and p.name != "seed"
     ]
+    if required[1:] == ["rng"]:
+        return numpy_views.view_maker(function)
     has_seed = "seed" in parameters
     if len(required) != 1 and (len(required) != 2 or has_seed):
         raise TypeError(
-            "`layer_or_function` must take (image) or (image, seed). "
+            "`layer_or_function` must take (image), (image, seed) or "
+            "(image, rng). "
             f"Received: {function!r} with required arguments {required}"
         )
 
@@ -164,12 +141,17 @@ def _view_of_function(function):
 
 def _view_of_layer(layer):
     for part in layer._flatten_layers():
-        if isinstance(part, _MIX_IMAGES):
+        if type(part) in _REFUSED:
             raise ValueError(
-                "`layer_or_function` must augment one image at a time, and "
-                f"{type(part).__name__} mixes the images of a batch. "
+                "`layer_or_function` must augment one image at a time, from "
+                f"the seed of the view, and {type(part).__name__} "
+                f"{_REFUSED[type(part)]}: take a layer that keeps images "
+                "apart, such as keras.layers.RandAugment. "
                 f"Received: layer_or_function={layer!r}"
             )
+    if type(layer) is keras.Sequential:
+        # Which works in tf.data on all backends.
+        layer = keras.layers.Pipeline(layer.layers)
     keywords = {}
     if "training" in inspect.signature(layer.call).parameters:
         keywords["training"] = True
@@ -178,9 +160,14 @@ def _view_of_layer(layer):
         # Preprocessing layers do that on their own, others refuse uint8.
         return tf.cast(t, layer.compute_dtype) if t.dtype == tf.uint8 else t
 
+    def to_view(t, views):
+        # Half precision is for the model: the original is a view as well.
+        dtype = t.dtype if t.dtype.is_floating else views.dtype
+        return tf.cast(views[0], dtype)
+
     def call(image):
         batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
-        return tf.nest.map_structure(lambda t: t[0], layer(batch, **keywords))
+        return tf.nest.map_structure(to_view, image, layer(batch, **keywords))
 
     def view(image, seed):
         with _seeded(layer, seed):
@@ -189,7 +176,16 @@ def _view_of_layer(layer):
     def make_view(example):
         # Weights and, on other backends, the generators that Keras makes for
         # tf.data appear at the first call.
-        tf.function(call, autograph=False).get_concrete_function(example)
+        first = tf.function(call, autograph=False)
+        try:
+            first.get_concrete_function(example)
+        except NotImplementedError as error:
+            raise ValueError(
+                "`layer_or_function` must work in tf.data, which on "
+                f"{keras.backend.backend()} only Keras's preprocessing layers "
+                "do, several of them in a keras.layers.Pipeline. "
+                f"Received: layer_or_function={layer!r}"
+            ) from error
         return tf.function(view, autograph=False)
 
     return make_view

@@ -79,12 +79,23 @@ IMAGE = tf.TensorSpec([8, 8, 3], tf.uint8)
             "`x` must have one known shape",
         ),
         (of_spec(IMAGE, LABEL), ValueError, "`shuffle_buffer` must be given"),
-        (dataset().batch(2), ValueError, "unbatch"),
+        (dataset().batch(2), ValueError, "unbatch.*`shuffle_buffer` as well"),
     ],
 )
 def test_datasets(source, error, message):
     with pytest.raises(error, match=f"(?s){message}.*Received: "):
         group(source)
+
+
+def test_a_pool_of_a_dataset_that_reshuffles():
+    for shuffled in (dataset().shuffle(6), dataset().shuffle(6).prefetch(1)):
+        with pytest.raises(ValueError, match="shuffle=False.*Shuffle"):
+            group(shuffled, pool=2)
+    for fixed in (
+        dataset().shuffle(6).cache(),
+        dataset().shuffle(6, reshuffle_each_iteration=False),
+    ):
+        assert len(list(group(fixed, pool=2))) == 3
 
 
 def test_empty_dataset_of_unknown_size():
@@ -118,6 +129,37 @@ def repeat(images, seeds):
 def test_augmentations(augment, error, message):
     with pytest.raises(error, match=f"(?s){message}.*Received: "):
         group(augment=augment)
+
+
+def of_one_image(image, seed):
+    bright = tf.random.stateless_uniform((), seed) > 0.5
+    return image if bright else 0 * image
+
+
+@pytest.mark.parametrize("augment", [of_one_image, lambda image: image])
+def test_functions_of_one_image_are_led_to_per_view(augment):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        group(augment=augment)
+    assert "`per_view`" in raised.value.__notes__[-1]
+
+
+SCALED = np.linspace(0, 255, IMAGES.size, dtype="float32").reshape(IMAGES.shape)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x / 255, "Views are from .* to 1, their originals from"),
+        (lambda x: 0 * x, "Views are from 0 to 0, their originals from"),
+        (lambda x: 0 * x + x[:, :1, :1, :1], "4 of 4 views are one value"),
+    ],
+)
+def test_views_that_are_nothing_like_their_originals(change, message):
+    groups = group(
+        dataset(SCALED, LABELS), lambda x, seeds: repeat(change(x), seeds)
+    )
+    with pytest.warns(UserWarning, match=f"{message}.*keep the range"):
+        next(iter(groups))
 
 
 def test_postprocess_that_loses_the_views():

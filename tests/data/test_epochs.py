@@ -176,6 +176,17 @@ def test_restored_by_backup_and_restore(expected, tmp_path):
     assert close(run(), expected[2:4])
 
 
+def test_the_tf_data_service_is_refused():
+    service = tf.data.experimental.service
+    dispatcher = service.DispatchServer()
+    address = dispatcher.target.removeprefix("grpc://")
+    worker = service.WorkerServer(service.WorkerConfig(address))
+    elsewhere = service.distribute("parallel_epochs", dispatcher.target)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="is stateful"):
+        next(iter(groups().apply(elsewhere)))
+    del worker
+
+
 @pytest.mark.slow
 def test_memory_is_flat_over_epochs():
     resource = pytest.importorskip("resource")

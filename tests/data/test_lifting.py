@@ -5,6 +5,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import time
 
 import keras
 import numpy as np
@@ -74,7 +75,7 @@ import tensorflow as tf
 from keras_mmel import data
 
 images = np.arange(4 * 6 * 6 * 3, dtype="uint8").reshape(4, 6, 6, 3)
-layer = keras.layers.Pipeline(
+layer = keras.Sequential(
     [keras.layers.RandomFlip(), keras.layers.RandomErasing(1.0)]
 )
 digest = hashlib.sha256()
@@ -155,6 +156,52 @@ def test_function_of_image_and_seed():
     np.testing.assert_array_equal(views, read(other))
 
 
+class Pipeline:
+    """As albumentations has it: a state that one view after the other uses."""
+
+    def set_random_seed(self, seed):
+        self.left = list(np.random.default_rng(seed).integers(0, 9, 3))
+
+    def __call__(self, image):
+        while self.left:
+            time.sleep(0)  # for the other threads
+            image = image // 2 + self.left.pop()
+        return {"image": image}
+
+
+def of_albumentations():
+    library = pytest.importorskip("albumentations")
+    return library.Compose(
+        [library.Rotate(30, p=1), library.RandomBrightnessContrast(p=1)]
+    )
+
+
+@pytest.mark.parametrize("make", [Pipeline, of_albumentations])
+def test_function_of_image_and_rng_with_a_shared_pipeline(make):
+    pipeline = make()
+
+    def augment(image, rng):
+        pipeline.set_random_seed(int(rng.integers(2**31)))
+        view = pipeline(image=image)["image"]
+        image[:] = 0  # a copy
+        return view.astype("uint8")
+
+    first = groups(data.per_view(augment), 40, 1, num_parallel_calls=4)
+    second = groups(data.per_view(augment), 40, 4, num_parallel_calls=1)
+    views = read(first)
+    np.testing.assert_array_equal(views, read(second))
+    np.testing.assert_array_equal(views[:, 0], IMAGES)
+    assert len(np.unique(views[0], axis=0)) > 20
+    assert np.any(views != read(first))
+
+
+def test_half_precision_of_a_layer_is_not_that_of_the_views():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    images = IMAGES.astype("float32")
+    views = read(groups(data.per_view(layers.RandomFlip()), images=images))
+    assert views.dtype == np.float32
+
+
 def test_function_of_image_and_control_flow():
     def invert_if_bright(image):
         if tf.reduce_mean(tf.cast(image, tf.float32)) > 128:
@@ -200,6 +247,17 @@ def from_numpy(image, seed):
     return image + np.random.randint(0, 2)
 
 
+def hidden_in_numpy(image, seed):
+    return tf.numpy_function(lambda x: x, [image], tf.uint8)
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+def from_another_generator(image, rng):
+    return image + GENERATOR.integers(0, 2, dtype="uint8")
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -207,7 +265,8 @@ def from_numpy(image, seed):
         (unseeded_in_a_loop, "must draw its numbers from the seed"),
         (from_python, "must not draw from Python's `random`"),
         (from_numpy, "must not draw from Python's `random`"),
-        (layers.AugMix(), "must not draw from Python's `random`"),
+        (hidden_in_numpy, "must draw its numbers from the seed"),
+        (from_another_generator, "must draw all of its numbers from `rng`"),
         (layers.RandomCrop(4, 4), "of the shape of the original"),
     ],
 )
@@ -216,9 +275,17 @@ def test_numbers_without_a_seed(source, message):
         groups(data.per_view(source))
 
 
+def test_a_function_of_a_batch_without_a_seed():
+    def augment(x, seeds):
+        return tf.random.shuffle(tf.repeat(x[:, None], 3, axis=1))
+
+    with pytest.raises(ValueError, match="must draw.*RandomShuffle"):
+        groups(augment)
+
+
 def test_what_cannot_be_lifted():
-    for layer in (layers.MixUp(), layers.CutMix()):
-        with pytest.raises(ValueError, match="mixes the images of a batch"):
+    for layer in (layers.MixUp(), layers.CutMix(), layers.AugMix()):
+        with pytest.raises(ValueError, match="keeps images apart"):
             data.per_view(layers.Pipeline([layer]))
     for source in (3, lambda: 0, lambda image, seed, more: image):
         with pytest.raises(TypeError, match="`layer_or_function` must"):
