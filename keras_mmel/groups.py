@@ -179,9 +179,18 @@ def split_labels(y: Any) -> Labels:
 
     Returns:
         `Labels`; its `teacher` is None where `y` has none.
+
+    Raises:
+        ValueError: If there are predictions of a teacher alone.
     """
     if isinstance(y, dict) and set(y) == {"label", "teacher"}:
         return Labels(y["label"], y["teacher"])
+    if isinstance(y, dict) and set(y) == {"teacher"}:
+        raise ValueError(
+            "A teacher's predictions stand beside the labels: y must be "
+            '{"label": labels, "teacher": predictions}. '
+            f"Received: y={_describe(y)}"
+        )
     return Labels(y, None)
 
 

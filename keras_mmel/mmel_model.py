@@ -115,6 +115,12 @@ class MMELModel(GroupTrainer):
                 "`model` must be the model to train, not a wrapper around it. "
                 "Received: an `MMELModel`"
             )
+        if groups.is_group(getattr(model, "input", None)):
+            raise ValueError(
+                'No input of `model` may be called "views", by which groups '
+                "are told from plain examples. Give it another name. "
+                f"Received: inputs {sorted(model.input)}"
+            )
         super().__init__(model, name=name, **kwargs)
         self._objective = objectives.get(objective)
         self._soft_loss = soft_loss

@@ -64,7 +64,9 @@ class Objective:
 
         Returns:
             Float32 `(batch,)`, and the weights of the views in it, float32
-            `(batch, num_views)`, which sum to 1 over the real views.
+            `(batch, num_views)`, which sum to 1 over the real views. Padding
+            weighs 0, whatever it holds; a group without a real view gives 0;
+            a real loss that is not finite gives NaN.
         """
         raise TypeError(
             f"{type(self).__name__} must override "

@@ -169,11 +169,17 @@ def test_readme_text_runs(tmp_path, monkeypatch):
     assert found["probabilities"].shape == (1, 2)
 
 
-def test_contributing_code_runs():
+def test_contributing_code_runs(tmp_path):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     names = {"__name__": "contributing"}
     for block in blocks.code(text, "python"):
         exec(compile(block, "CONTRIBUTING.md", "exec"), names)
+    path = tmp_path / "reviews.json"
+    path.write_text(
+        '[{"key": "a", "stars": 1, "said": "so", "also": ["so", "thus"]}]'
+    )
+    (record,) = names["from_reviews"](path).records
+    assert record.label == 1 and [v.texts for v in record.views] == [("thus",)]
     mmel = names["mmel"]
     mmel.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
     random = np.random.default_rng(0)

@@ -81,8 +81,9 @@ def evaluate_views(
         batches = _slices(arrays, batch_size)
     elif y is not None or sample_weight is not None:
         raise ValueError(
-            "`y` and `sample_weight` go with arrays in `x`; batches bring "
-            f"their own. Received: x of type {type(x).__name__}"
+            "`y` and `sample_weight` go with arrays of groups, x must be "
+            '{"views": x} then; batches bring their own. '
+            f"Received: x of type {type(x).__name__}"
         )
     elif isinstance(x, keras.utils.PyDataset):
         batches = (x[i] for i in range(len(x)))

@@ -61,6 +61,12 @@ REFUSED = {
     "one_view": ("soft", {"views": X[:, :1]}, Y, "at least 2 views.*Received"),
     "teacher_per_example": ("hard", GROUPS, taught(TEACHER[:, 0]), SHAPE),
     "a_class_less": ("soft", GROUPS, taught(TEACHER[..., 1:]), SHAPE),
+    "teacher_alone": (
+        "hard",
+        GROUPS,
+        {"teacher": TEACHER},
+        "beside the labels.*Received",
+    ),
     "one_hot": ("hard", GROUPS, ONE_HOT, "one label for each example"),
     "short": ("hard", GROUPS, Y[:-1], "shared by the views.*batch=5"),
     "text": ("hard", GROUPS, np.array(["a"] * BATCH), "must be numbers"),
@@ -266,6 +272,13 @@ def test_unknown_objective(objective):
 )
 def test_not_a_model(model):
     with pytest.raises(TypeError, match="`model` must be .*Received"):
+        keras_mmel.MMELModel(model)
+
+
+def test_an_input_called_views():
+    views = keras.Input((FEATURES,), name="views")
+    model = keras.Model({"views": views}, keras.layers.Dense(1)(views))
+    with pytest.raises(ValueError, match=r"another name.*\['views'\]"):
         keras_mmel.MMELModel(model)
 
 

@@ -43,7 +43,7 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
     if not directory.is_dir():
         raise FileNotFoundError(
             "`preset` must be 'hf://owner/name', 'kaggle://...' or a local "
-            f"directory. Received: preset={name!r}"
+            f"directory, and there is no such one. Received: preset={name!r}"
         )
     return directory
 

@@ -139,11 +139,11 @@ def as_source(
 
 
 def as_columns(name: str, columns: str | Sequence[str]) -> tuple[str, ...]:
-    """Gives one or two columns as a tuple; raises `ValueError` for more."""
+    """Gives one or two columns as a tuple; raises `ValueError` else."""
     found = (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(found) not in (1, 2):
+    if len(found) not in (1, 2) or len(set(found)) < len(found):
         raise ValueError(
-            f"`{name}` must name one or two columns. "
+            f"`{name}` must name one column, or two that differ. "
             f"Received: {name}={columns!r}"
         )
     return found

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV and JSONL files, in memory."""
+"""Rows of CSV, TSV, JSONL and JSON files, in memory."""
 
 import csv
 import hashlib
@@ -21,7 +21,8 @@ class Row(dict):
 
     Attributes:
         table: The table.
-        line: Number of its first line in the file, from 1.
+        line: Number of its first line in the file, from 1; in a JSON list
+            that of the object.
     """
 
     __slots__ = ("line", "table")
@@ -86,11 +87,12 @@ class Row(dict):
 
 
 class Table:
-    """A CSV, TSV or JSONL file in memory.
+    """A CSV, TSV or JSONL file, or a list of objects in JSON, in memory.
 
     Args:
         path: The file, UTF-8, with or without a byte-order mark.
-        kind: "csv" or "jsonl"; by the end of the name where it is `None`.
+        kind: "csv", "jsonl" or "json"; by the end of the name where it is
+            `None`.
         quoting: As in `from_csv`.
         delimiter: As in `from_csv`.
         columns: Names of the columns in place of those in the header.
@@ -118,6 +120,8 @@ class Table:
         self.path = pathlib.Path(path)
         self.columns, self.rows = tuple(columns), []
         suffix = self.path.suffix.lower()
+        kind = kind or suffix.removeprefix(".")
+        self._unit = "object" if kind == "json" else "line"
         data = self.path.read_bytes()
         self.facts = {
             "file": self.path.name,
@@ -129,8 +133,16 @@ class Table:
             line = data.count(b"\n", 0, error.start) + 1
             self.fail(f"not UTF-8: byte {data[error.start]:#04x}", line)
         lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="\n")
-        if (kind or suffix) in ("jsonl", ".jsonl"):
-            self._read_json(lines)
+        if kind == "json":
+            found = self._parse(lines.read())
+            if not isinstance(found, list):
+                self.fail("a JSON list of objects is expected")
+            self._read_json(enumerate(found, start=1))
+        elif kind == "jsonl":
+            numbered = enumerate(lines, start=1)
+            self._read_json(
+                (n, self._parse(o, n)) for n, o in numbered if o.strip()
+            )
         else:
             self.facts["quoting"] = quoting
             # The limit is of the whole process: never lower than it was.
@@ -147,7 +159,7 @@ class Table:
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
         """Raises `BadFile` for what is wrong in a line, or in the file."""
-        place = f", line {line}" if line else ""
+        place = f", {self._unit} {line}" if line else ""
         raise BadFile(f"{self.path}{place}: {problem}")
 
     def require(self, *columns: str | None) -> None:
@@ -188,17 +200,17 @@ class Table:
                 line,
             )
 
-    def _read_json(self, lines):
-        for line, one in enumerate(lines, start=1):
-            if not one.strip():
-                continue
-            try:
-                values = json.loads(one)
-            except (json.JSONDecodeError, RecursionError) as error:
-                self.fail(f"not JSON: {error}", line)
+    def _parse(self, text, line=None):
+        try:
+            return json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            self.fail(f"not JSON: {error}", line)
+
+    def _read_json(self, objects):
+        for line, values in objects:
             if not isinstance(values, dict):
                 self.fail(
-                    f"a JSON object is expected. Received: {one:.40}", line
+                    f"a JSON object is expected. Received: {values!r:.40}", line
                 )
             self.columns = self.columns or tuple(values)
             self.rows.append(Row(values, self, line))

@@ -12,8 +12,11 @@ from keras_mmel.text.augmentation.masking import count_masked
     [
         (10, 10, 0.4, 4),
         (2, 2, 0.2, 1),
+        (3, 3, 0.4, 1),
+        (4, 4, 0.4, 2),
         # Half to even, as Python rounds.
         (5, 5, 0.3, 2),
+        (5, 5, 0.5, 2),
         (7, 7, 0.5, 4),
         (12, 12, 0.0, 1),
         (12, 12, 1.0, 12),

@@ -243,8 +243,8 @@ def test_bad_csv_is_named_with_its_line(tmp_path, content, options, message):
         (b'{"t": "a", "v": 3}', {"views": "v"}, "line 1: 'v' is no text"),
         (b'{"t": "a", "v": ["b", ""]}', {"views": "v"}, "1: an empty view"),
         (
-            b'{"t": "a", "v": ["b", "c", "d"]}',
-            {"text": ["t", "t"], "views": "v"},
+            b'{"t": "a", "u": "a", "v": ["b", "c", "d"]}',
+            {"text": ["t", "u"], "views": "v"},
             "line 1: 'v' must hold views of 2 texts. Received: 'b'",
         ),
     ],
@@ -256,11 +256,27 @@ def test_bad_jsonl_is_named_with_its_line(tmp_path, content, options, message):
         sources.from_jsonl(path, **{"text": "t"} | options)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"t": "a"}', "a JSON list of objects is expected"),
+        ('[{"t": "a"}, 3]', "object 2: a JSON object is expected"),
+        ('[{"t": "a"}', "not JSON"),
+        ("[]", "no rows"),
+    ],
+)
+def test_bad_json_list_is_named(tmp_path, content, message):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(sources.BadFile, match=rf"x\.json.*{message}"):
+        Table(path)
+
+
 def test_arguments_that_name_nothing(tmp_path):
     path = tmp_path / "x.csv"
     with pytest.raises(FileNotFoundError, match=r"x\.csv"):
         sources.from_csv(path, "t")
     write_csv(path, [["t", "y"], ["a", "b"]])
-    for text in ([], ["t", "y", "t"]):
-        with pytest.raises(ValueError, match="`text` must name one or two"):
+    for text in ([], ["t", "y", "t"], ["t", "t"]):
+        with pytest.raises(ValueError, match="`text` must name one column"):
             sources.from_csv(path, text)

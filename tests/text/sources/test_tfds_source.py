@@ -49,7 +49,7 @@ def test_neither_labels_nor_ids(prepared):
     [
         ({"columns": ["text_a", "x"]}, "`columns` must name feat.*eived: 'x'"),
         ({"columns": "token_ids"}, "a feature of texts.*'token_ids'"),
-        ({"columns": ["text_a"] * 3}, "`columns` must name one or two"),
+        ({"columns": ["text_a"] * 3}, "`columns` must name one column"),
         ({"label": "text_a"}, "`label` must name a feature of one number"),
         ({"label": "teacher"}, "`label` must name a feature of one number"),
         ({"id": "label"}, "'0' for the examples 0 and 3"),
