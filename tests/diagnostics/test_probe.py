@@ -2,7 +2,6 @@
 
 import types
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,6 +10,7 @@ from numpy.testing import assert_array_equal
 from keras_mmel.diagnostics import ViewWeights
 from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
+from tests import cases
 
 X = {"views": np.random.default_rng(1).normal(size=(12, 4, 5))}
 Y = np.arange(12) % 3
@@ -21,14 +21,6 @@ def batch(index):
     return {"views": X["views"][rows]}, Y[rows]
 
 
-class Sequence(keras.utils.PyDataset):
-    def __len__(self):
-        return 3
-
-    def __getitem__(self, index):
-        return batch(index)
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -37,7 +29,7 @@ class Sequence(keras.utils.PyDataset):
         ({**X, "mask": None}, Y),
         ({"views": tf.constant(X["views"])}, tf.constant(Y)),
         tf.data.Dataset.from_tensor_slices((X, Y)).batch(5),
-        Sequence(),
+        cases.Batches([batch(index) for index in range(3)]),
     ],
 )
 def test_all_kinds_of_data_give_the_same_groups(data, monkeypatch):

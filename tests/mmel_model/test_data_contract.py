@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from numpy.testing import assert_allclose
 
 from keras_mmel.objectives import Hard
@@ -21,36 +20,9 @@ FULL = Case(
 )
 
 
-class Sequence(keras.utils.PyDataset):
-    def __init__(self, batches):
-        super().__init__()
-        self.batches = batches
-
-    def __len__(self):
-        return len(self.batches)
-
-    def __getitem__(self, index):
-        return self.batches[index]
-
-
-def unknown_batch_and_views(batches):
-    """A dataset that knows only the ranks, as one of ragged sizes would."""
-
-    def specification(leaf):
-        known = leaf.shape[2:]
-        return tf.TensorSpec([None] * min(leaf.ndim, 2) + [*known], leaf.dtype)
-
-    dataset = tf.data.Dataset.from_generator(
-        lambda: iter(batches),
-        output_signature=tf.nest.map_structure(specification, batches[0]),
-    )
-    # Keras warns where it cannot know how many batches there are.
-    return dataset.apply(tf.data.experimental.assert_cardinality(len(batches)))
-
-
 FORMS = {
-    "unknown": lambda batches: {"x": unknown_batch_and_views(batches)},
-    "sequence": lambda batches: {"x": Sequence(batches), "shuffle": False},
+    "unknown": lambda batches: {"x": cases.of_unknown_sizes(batches)},
+    "sequence": lambda batches: {"x": cases.Batches(batches), "shuffle": False},
     "generator": lambda batches: {
         "x": (batch for batch in batches),
         "steps_per_epoch": len(batches),

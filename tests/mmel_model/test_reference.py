@@ -18,8 +18,8 @@ from tests.cases import sgd
 from tests.mmel_model.reference import Reference
 
 HARD, SOFT, UNIFORM = Hard(0.5), Soft(0.3, 0.7), Uniform()
+EVERYTHING = {**cases.EVERYTHING, "model": "mlp"}
 THROUGH = Soft(0.3, lambda_t=2.0, stop_gradient=False)
-EVERYTHING = {"sample_weight": True, "mask": True, "teacher": True}
 PLAIN_SGD = keras.optimizers.SGD
 CASES = {
     "hard": Case(HARD, epochs=2),
@@ -55,7 +55,6 @@ CASES = {
     "own_training": Case(HARD, model="own_training"),
     "convolutional": Case(SOFT, model="convolutional"),
     "bert": Case(SOFT, model="bert"),
-    "with_backbone": Case(HARD, model="with_backbone"),
     # Ways to run
     "run_eagerly": Case(SOFT, compile={"run_eagerly": True}),
     "steps_per_execution": Case(
@@ -75,22 +74,9 @@ CASES = {
         SOFT, optimizer=sgd(0.1, gradient_accumulation_steps=2)
     ),
     "ema": Case(HARD, optimizer=cases.adamw(use_ema=True, ema_momentum=0.7)),
-    "ema_every_2": Case(
-        SOFT, optimizer=sgd(0.1, use_ema=True, ema_overwrite_frequency=2)
-    ),
     "clipnorm": Case(HARD, optimizer=sgd(1.0, clipnorm=0.05)),
-    "global_clipnorm": Case(SOFT, optimizer=sgd(1.0, global_clipnorm=0.05)),
-    "clipvalue": Case(HARD, optimizer=sgd(1.0, clipvalue=0.01)),
-    "schedule": Case(
-        HARD,
-        optimizer=lambda: PLAIN_SGD(
-            keras.optimizers.schedules.CosineDecay(0.2, 4)
-        ),
-    ),
 }
-SLOW = {"with_backbone", "jit_steps", "mean", "through_everything"}
-SLOW |= {"batch_norm_soft", "ema_every_2", "global_clipnorm", "clipvalue"}
-SLOW |= {"schedule"}
+SLOW = {"jit_steps", "mean", "through_everything", "batch_norm_soft"}
 
 
 def reference_for(case):

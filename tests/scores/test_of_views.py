@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.scores import of_views
+from tests import cases
 
 EXAMPLES, VIEWS, FEATURES, CLASSES = 11, 4, 5, 3
 CLOSE = {"rtol": 2e-6, "atol": 1e-7}
@@ -145,20 +146,13 @@ def test_batches_of_all_kinds_are_the_same():
     expected = keras_mmel.evaluate_views(model, x, labels)
     dataset = tf.data.Dataset.from_tensor_slices((x, labels)).batch(4)
 
-    class Batches(keras.utils.PyDataset):
-        def __len__(self):
-            return 1
-
-        def __getitem__(self, index):
-            return x, labels
-
     mmel = keras_mmel.MMELModel(model, "soft")
     mmel.compile("sgd", model.loss, metrics=["accuracy"])
     for found in (
         keras_mmel.evaluate_views(model, dataset),
         keras_mmel.evaluate_views(model, list(dataset)),
         keras_mmel.evaluate_views(model, dataset.repeat(), steps=3),
-        keras_mmel.evaluate_views(model, Batches()),
+        keras_mmel.evaluate_views(model, cases.Batches([(x, labels)])),
         mmel.evaluate_views(dataset),
         mmel.evaluate_views(
             dataset.map(lambda x, y: (x, {"label": y, "teacher": x["mask"]}))

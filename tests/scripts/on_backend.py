@@ -24,19 +24,13 @@ from tests import cases
 from tests.cases import Case
 from tests.scripts import strict
 
-EVERYTHING = {
-    "model": "regularized",
-    "sample_weight": True,
-    "mask": True,
-    "teacher": True,
-}
 CASES = {
     "hard": Case(objectives.Hard(0.5), evaluate=True),
     "soft": Case("soft"),
     "soft_through": Case(objectives.Soft(0.3, 0.7, stop_gradient=False)),
     "uniform": Case("uniform"),
-    "hard_everything": Case("hard", **EVERYTHING),
-    "soft_everything": Case("soft", **EVERYTHING),
+    "hard_everything": Case("hard", **cases.EVERYTHING),
+    "soft_everything": Case("soft", **cases.EVERYTHING),
     "regression": Case("soft", regression=True, teacher=True, mask=True),
     "batch_norm": Case(
         model="synchronized",

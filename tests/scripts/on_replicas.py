@@ -15,19 +15,13 @@ from tests import cases
 from tests.cases import Case
 from tests.scripts import strict
 
-EVERYTHING = {
-    "model": "regularized",
-    "sample_weight": True,
-    "mask": True,
-    "teacher": True,
-}
 STEPS = {"compile": {"steps_per_execution": 2}}
 # Name: replicas, case. Sizes: 8 examples are 4, 4 or 2, 2, 2, 2; 7 split as
 # 4, 3 and 2, 2, 2, 1; 15 are batches of 8 and 7.
 TABLE = {
-    "hard_everything": ((2, 4), Case(objectives.Hard(0.5), **EVERYTHING)),
-    "soft_everything": ((2, 4), Case("soft", **EVERYTHING)),
-    "uniform_everything": ((2,), Case("uniform", **EVERYTHING)),
+    "hard_everything": ((2, 4), Case(objectives.Hard(0.5), **cases.EVERYTHING)),
+    "soft_everything": ((2, 4), Case("soft", **cases.EVERYTHING)),
+    "uniform_everything": ((2,), Case("uniform", **cases.EVERYTHING)),
     "hard_uneven": (
         (1, 2, 4),
         Case(objectives.Hard(0.5), examples=15, epochs=2),
@@ -60,16 +54,8 @@ TABLE = {
     ),
     "distributed": ((2,), Case(examples=16)),
     "run_eagerly": ((2,), Case(examples=15, compile={"run_eagerly": True})),
-    "last_of_3": ((2,), Case(examples=11)),
-    "last_of_4": ((4,), Case(examples=12)),
     "unbuilt": ((2,), Case(model="unbuilt", examples=15, dataset=True)),
     "add_loss": ((2,), Case(model="add_loss")),
-    "adamw": (
-        (2,),
-        Case(
-            examples=16, optimizer=cases.adamw(use_ema=True, ema_momentum=0.5)
-        ),
-    ),
     "subclassed": ((2,), Case(model="without_training", teacher=True)),
     "mixed_float16": ((2,), Case(precision="mixed_float16", examples=16)),
     "steps_per_execution": ((1, 2), Case(examples=24, **STEPS)),
@@ -88,11 +74,8 @@ SLOW = {
     "uniform_everything",
     "sum",
     "run_eagerly",
-    "last_of_3",
-    "last_of_4",
     "unbuilt",
     "add_loss",
-    "adamw",
     "subclassed",
     "mixed_float16",
     "steps_per_execution",
