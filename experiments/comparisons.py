@@ -17,7 +17,8 @@ def compared(
         margin: Points by which clean accuracy may be lower.
     """
     found = Comparison(record["runs"], record["baseline"])
-    scores = ["original_accuracy", "mean_accuracy", "worst_accuracy"]
+    clean = "original_accuracy"
+    scores = [clean, "mean_accuracy", "worst_accuracy"]
     scores += ["original_nll", "worst_nll", "original_ece", "mean_ece"]
     head, *rows = found.table(scores, adjusted=True)
     for method, row in zip(found.methods, rows, strict=True):
@@ -41,22 +42,28 @@ def compared(
         test = found.difference(method, score)
         text += (
             f"\nPrimary: {score.replace('_', ' ')}, {method} minus uniform, is "
-            f"{_interval(test)}, {_plain_p(test.p)}, by itself.\n"
+            f"{_interval(test, score)}, {_plain_p(test.p)}, by itself.\n"
         )
-        test = found.difference(method, "original_accuracy")
-        if margin:
-            within = test.low * 100 > -margin
-            text += (
-                f"\nClean accuracy, {method} minus uniform, is "
-                f"{_interval(test)}: a loss of {margin:g} point or more is "
-                f"{'excluded' if within else 'not excluded'}.\n"
-            )
+        if score != clean:
+            test = found.difference(method, clean)
+            text += f"\nClean accuracy, {method} minus uniform, is "
+            text += _interval(test, clean)
+            if margin:
+                within = test.low * 100 > -margin
+                text += f": a loss of {margin:g} point or more is "
+                text += "excluded" if within else "not excluded"
+            text += ".\n"
+    if "rates" in record:
+        rates = (f"{name} {rate:g}" for name, rate in record["rates"].items())
+        text += f"\nRates, chosen on held-out examples: {', '.join(rates)}.\n"
     return text + f"\n{markdown.origin([record])}.\n"
 
 
-def _interval(test):
-    low, high = 100 * test.low, 100 * test.high
-    return f"{100 * test.mean:+.2f} points (95 %: {low:+.2f} to {high:+.2f})"
+def _interval(test, score):
+    factor, unit = (1, "") if score.endswith("nll") else (100, " points")
+    low, high = factor * test.low, factor * test.high
+    mean = factor * test.mean
+    return f"{mean:+.2f}{unit} (95 %: {low:+.2f} to {high:+.2f})"
 
 
 def _plain_p(p):

@@ -33,6 +33,14 @@ _EVIDENCE = {
     "digits-u4-original": (None, 0.0),
     "digits-u1-alike": (("worst_accuracy", "hard 1"), 1.0),
     "digits-u1-original": (None, 0.0),
+    "cifar-p2-alike": (("mean_accuracy", "hard 1"), 0.0),
+    "cifar-p2-original": (None, 0.0),
+    "cifar-p3-alike": (("original_nll", "hard 1"), 0.0),
+    "text-sst2": (("original_accuracy", "hard 1"), 0.0),
+    "text-sst2-teacher": (None, 0.0),
+    "text-sst2-no-dropout": (None, 0.0),
+    "text-cola": (None, 0.0),
+    "text-mrpc": (None, 0.0),
 }
 _SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}
 _ARMS = {

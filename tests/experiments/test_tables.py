@@ -6,6 +6,7 @@ import scipy.stats
 
 from examples import records
 from experiments import RESULTS
+from experiments import comparisons
 from experiments import figures
 from experiments import markdown
 from experiments import paper_tables
@@ -214,6 +215,28 @@ def test_the_text_quickstart_and_what_helps(tmp_path):
         assert rows[name][1] == "52.00 ± 2.00"
         assert rows[name][2].startswith(f"+2.00, p {p_of(one, uniform)} (")
         assert rows[name][3] == ""
+
+
+def test_a_comparison_says_what_was_asked(tmp_path):
+    def scores(nll):
+        of_views = {"mean_accuracy": 0.5, "worst_accuracy": 0.5, "mean_ece": 0}
+        of_all = {"original_accuracy": 0.5, "worst_nll": 0, "original_ece": 0}
+        return of_views | of_all | {"original_nll": nll}
+
+    log = {"accuracy": 1.0, "effective_views": 4.0}
+    runs = [
+        {"method": method, "seed": seed, "scores": scores(nll), "log": log}
+        for method, values in (("uniform", (2, 3)), ("hard 1", (1.5, 2.0)))
+        for seed, nll in enumerate(values)
+    ]
+    record = MADE | {"baseline": "uniform", "runs": runs, "rates": {"x": 3e-3}}
+    text = comparisons.compared(record, ("original_nll", "hard 1"))
+    # The differences are -0.5 and -1, and t is -3 with one degree of freedom.
+    assert "hard 1 minus uniform, is -0.75 (95 %: -3.93 to +2.43)" in text
+    assert "p = 0.2," in text and "Rates, chosen on held-out examples" in text
+    assert "is +0.00 points (95 %: +0.00 to +0.00).\n" in text
+    text = comparisons.compared(record, ("original_nll", "hard 1"), 1.0)
+    assert "a loss of 1 point or more is excluded" in text
 
 
 def test_glue(tmp_path):
