@@ -18,7 +18,8 @@ from keras import ops
 
 _CONTRACT = (
     '`fit` takes groups: x must be {"views": x} or {"views": x, "mask": mask} '
-    "with tensors of shape (batch, num_views, ...)."
+    "with tensors of shape (batch, num_views, ...), as "
+    "`keras_mmel.data.group_views` makes them of examples."
 )
 
 

@@ -121,6 +121,13 @@ class MMELModel(GroupTrainer):
                 "are told from plain examples. Give it another name. "
                 f"Received: inputs {sorted(model.input)}"
             )
+        settings = {"lambda_p", "lambda_t", "stop_gradient"} & {*kwargs}
+        if settings:
+            raise TypeError(
+                "Settings go into an objective, as in `MMELModel(model, "
+                "keras_mmel.objectives.Hard(lambda_p=0.5))`. "
+                f"Received: objective={objective!r} and {sorted(settings)}"
+            )
         super().__init__(model, name=name, **kwargs)
         self._objective = objectives.get(objective)
         self._soft_loss = soft_loss
@@ -317,6 +324,7 @@ class MMELModel(GroupTrainer):
     def _group_losses(self, sizes, y, y_pred, sample_weight=None):
         compiled = self._compile_loss
         if compiled is None:
+            self._assert_compile_called()
             raise ValueError(
                 "No loss to compute. Provide a `loss` argument in `compile()`."
             )

@@ -8,6 +8,7 @@ import pathlib
 import numpy as np
 
 from keras_mmel import extras
+from keras_mmel import ranges
 from keras_mmel import version
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics.run import Run
@@ -131,6 +132,9 @@ def remarks(run: Run) -> list[str]:
             f"{found['not_finite']} of {found['groups']} groups have a view "
             "loss that is not finite. They are left out of all numbers here."
         )
+    seen = _unlike_views(run)
+    if seen:
+        said.append(seen)
     counted = run.counted.sum(axis=1)
     effective, lambda_p = found["effective_views"], run.lambda_p[-1]
     if math.isnan(effective) or math.isnan(lambda_p) or counted.max() <= 1:
@@ -143,9 +147,12 @@ def remarks(run: Run) -> list[str]:
         f"{found['spread']:.3g} (standard deviation)."
     )
     if way > _NEARLY_EQUAL:
+        advice = (
+            " A smaller lambda_p, or views that differ more, would make a "
+            "difference to the plain mean."
+        )
         said.append(
-            f"The weights are nearly equal: {beside} A smaller lambda_p, or "
-            "views that differ more, would make a difference to the plain mean."
+            f"The weights are nearly equal: {beside}{'' if seen else advice}"
         )
     elif way < _NEARLY_ONE:
         said.append(
@@ -167,6 +174,32 @@ def remarks(run: Run) -> list[str]:
             "well, and the weights drive the model towards them."
         )
     return said
+
+
+def _unlike_views(run):
+    """What is wrong with most views, as far as pictures or texts show it."""
+    views, axes = run.images, (2, 3, 4)
+    if views is None:
+        if run.texts is None:
+            return None
+        views, axes = np.array(run.texts), ()
+    originals = views[:, :1]
+    real = run.mask[:, 1:]
+    same = real & (views == originals).all(axis=axes)[:, 1:]
+    if 2 * same.sum() > real.sum():
+        return (
+            f"{same.sum()} of {real.sum()} views are identical to their "
+            "originals: look at the augmentation."
+        )
+    if run.images is None:
+        return None
+    shown = run.mask.reshape(*run.mask.shape, 1, 1, 1)
+    unlike = ranges.unlike_originals(np.where(shown, views, originals))
+    return unlike and (
+        f"The views look like no version of their originals. {unlike} These "
+        "are values of the pictures, from 0 to 255. An augmentation must keep "
+        "the range of values: the original is a view as well."
+    )
 
 
 def _figure(draw, run):

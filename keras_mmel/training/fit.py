@@ -77,6 +77,15 @@ class GroupTrainer(keras.Model):
 
     # Training and evaluation
 
+    def _assert_compile_called(self, method_name=None):
+        if not self.compiled and self.model.compiled:
+            raise ValueError(
+                "Call `compile()` of the `MMELModel`, with its loss, optimizer "
+                "and metrics: that of the wrapped model is not looked at. "
+                "Received: only the wrapped model is compiled"
+            )
+        super()._assert_compile_called(method_name)
+
     @functools.wraps(keras.Model.fit)
     def fit(self, *args, **kwargs):
         given = _FIT.bind(self, *args, **kwargs).arguments

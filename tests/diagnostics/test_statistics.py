@@ -83,3 +83,24 @@ def test_remarks_say_what_they_saw(losses, said):
     assert len(found) == len(said)
     for text, part in zip(found, said, strict=True):
         assert part in text
+
+
+PICTURE = np.arange(0, 240, 5, "uint8").reshape(4, 4, 3)
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({"images": PICTURE}, "2 of 2 views are identical"),
+        ({"images": 0 * PICTURE}, "Views are from 0 to 0, their originals fr"),
+        ({"images": PICTURE // 100}, "Views are from 0 to 2, their originals"),
+        ({"texts": [["a", "a", "a"]]}, "2 of 2 views are identical"),
+    ],
+)
+def test_remarks_say_that_views_are_wrong(settings, said):
+    if "images" in settings:
+        view = settings["images"]
+        settings = {"images": np.stack([PICTURE, view, view])[None]}
+    views, weights = remarks(run_of([[1.0, 1.1, 0.9]], **settings))
+    assert said in views
+    assert "nearly equal" in weights and "smaller lambda_p" not in weights

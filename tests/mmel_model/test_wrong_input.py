@@ -226,9 +226,18 @@ def test_uncompiled():
         mmel.fit({"views": X}, Y, verbose=0)
     with pytest.raises(ValueError, match=r"compile\(\)"):
         mmel.view_weights({"views": X}, Y)
+    mmel.model.compile("sgd", "mse")
+    for method in (mmel.fit, mmel.evaluate, mmel.view_weights):
+        with pytest.raises(ValueError, match=r"`compile\(\)` of the `MMELM"):
+            method({"views": X}, Y)
     mmel.compile("sgd")
     with pytest.raises(ValueError, match="No loss to compute"):
         mmel.fit({"views": X}, Y, verbose=0)
+
+
+def test_settings_of_an_objective():
+    with pytest.raises(TypeError, match=r"objectives.Hard.*\['lambda_p'\]"):
+        keras_mmel.MMELModel(cases.build(Case()), "hard", lambda_p=0.5)
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
