@@ -110,6 +110,8 @@ def is_table(name: str) -> bool:
 
 def check_exists(name: str, kind: str = "file") -> None:
     """Raises `OSError` where there is no such "file" or "directory"."""
+    if "://" in name:  # of an object store, where it is looked for later
+        return
     path = pathlib.Path(name)
     if not path.exists():
         raise FileNotFoundError(2, f"No such {kind}", name)

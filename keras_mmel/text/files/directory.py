@@ -75,7 +75,8 @@ class Manifest:
 
     def missing(self, directory: pathlib.Path) -> tuple[str, ...]:
         """Finds the names of the shards that are not in a directory yet."""
-        return tuple(n for n in self.shards() if not (directory / n).is_file())
+        there = set(shards.names_in(directory))
+        return tuple(name for name in self.shards() if name not in there)
 
     def to_json(self) -> str:
         """Gives the manifest as the text of its file, always the same."""
@@ -97,7 +98,7 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
         FileNotFoundError: If there is none.
         ValueError: If a newer version of this package made the files.
     """
-    path = pathlib.Path(directory) / MANIFEST
+    path = shards.as_path(directory) / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(
             "`directory` must hold augmented examples. "
@@ -128,11 +129,9 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
             named, or something else is there.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    names = sorted(
-        path.name
-        for path in directory.iterdir()
-        if not shards.is_left_over(path.name)
-    )
+    names = [
+        n for n in shards.names_in(directory) if not shards.is_left_over(n)
+    ]
     if names == [MANIFEST]:
         names = []
     if MANIFEST in names:
@@ -176,9 +175,8 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
         for name, text in sorted(texts.items()):
             shards.write_text(directory / name, text)
         shards.write_text(directory / DATASET_INFO, last)
-    for path in directory.iterdir():
-        if shards.is_left_over(path.name):
-            path.unlink(missing_ok=True)
+    for name in filter(shards.is_left_over, shards.names_in(directory)):
+        (directory / name).unlink(missing_ok=True)
 
 
 def _tfds_files(directory, manifest):
@@ -187,7 +185,7 @@ def _tfds_files(directory, manifest):
     # TFDS needs it to write and does not ask for it when it is installed.
     extras.need("importlib_resources", "datasets")
     names = manifest.shards()
-    num_bytes = sum((directory / name).stat().st_size for name in names)
+    num_bytes = sum(shards.size_of(directory / name) for name in names)
     split = tfds.core.SplitInfo(
         name=manifest.split,
         shard_lengths=list(map(len, names.values())),

@@ -1,7 +1,6 @@
 """Read the files of augmented examples as plain Python values."""
 
 import os
-import pathlib
 from collections.abc import Iterator
 
 from keras_mmel.text.files import shards
@@ -25,7 +24,7 @@ class AugmentedFiles:
     """
 
     def __init__(self, directory: str | os.PathLike):
-        self._directory = pathlib.Path(directory)
+        self._directory = shards.as_path(directory)
         self.manifest = read_manifest(directory)
         self.num_texts = self.manifest.num_texts
         self.label_kind = self.manifest.label_kind

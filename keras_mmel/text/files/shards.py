@@ -1,34 +1,68 @@
-"""Shards: files of records, written whole and read with care."""
+"""Shards: files of records, written whole and read with care.
+
+They lie on a disk or in an object store (`gs://`, `s3://`), whose files are
+written and read through local ones.
+"""
 
 import contextlib
 import errno
 import os
 import pathlib
 import re
+import tempfile
 import uuid
 from collections.abc import Iterable
 from collections.abc import Iterator
 
 import tensorflow as tf
 
+from keras_mmel import extras
+
 FRAME_BYTES = 8 + 4 + 4
 """Length, its checksum and the checksum of the content, around each record."""
 
 
+def as_path(directory: str | os.PathLike) -> pathlib.Path:
+    """Gives a path on a disk or in an object store."""
+    if _is_remote(directory):
+        return extras.need("etils.epath", "text").Path(directory)
+    return pathlib.Path(directory)
+
+
+def names_in(directory: pathlib.Path) -> list[str]:
+    """Lists what is in a directory; in an object store an empty one is none."""
+    if not directory.exists():
+        return []
+    return sorted(path.name for path in directory.iterdir())
+
+
+def size_of(path: pathlib.Path) -> int:
+    """Gives the size of a file in bytes."""
+    stat = path.stat()
+    return getattr(stat, "length", None) or stat.st_size
+
+
 @contextlib.contextmanager
 def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Gives a hidden file to write into, which becomes `path` at the end.
+    """Gives a file to write into, which becomes `path` at the end.
 
-    A killed process leaves its hidden file behind; `is_left_over` knows it.
-    Every writer has a file of its own: where two make the same `path`, either
-    is right.
+    An object store has an object whole or not at all. On a disk it is a hidden
+    file, which a killed process leaves behind; `is_left_over` knows it. Every
+    writer has a file of its own: where two make the same `path`, either is
+    right.
 
     Args:
         path: The file that appears whole or not at all.
 
     Yields:
-        The path of the hidden file.
+        The path of the file.
     """
+    if _is_remote(path):
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = pathlib.Path(folder, path.name)
+            yield temporary
+            path.write_bytes(temporary.read_bytes())
+        return
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
@@ -92,10 +126,11 @@ def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
     """
     read = 0
     try:
-        for batch in tf.data.TFRecordDataset(str(path)).batch(128):
-            for record in batch.numpy():
-                read += 1
-                yield record
+        with _on_disk(path) as file:
+            for batch in tf.data.TFRecordDataset(str(file)).batch(128):
+                for record in batch.numpy():
+                    read += 1
+                    yield record
     except tf.errors.DataLossError as error:
         # Records come in batches: the damaged one is among the next.
         place = re.search(r"corrupted record at \d+", error.message)
@@ -103,6 +138,22 @@ def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
         raise _damaged(path, f"behind record {read}, {what}") from None
     if read != num_records:
         raise _damaged(path, f"{read} records where {num_records} belong")
+
+
+def _is_remote(path):
+    return "://" in os.fspath(path)
+
+
+@contextlib.contextmanager
+def _on_disk(path):
+    """Gives a file that TensorFlow reads whatever the object store."""
+    with contextlib.ExitStack() as stack:
+        if _is_remote(path):
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            local = pathlib.Path(folder, path.name)
+            local.write_bytes(path.read_bytes())
+            path = local
+        yield path
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import pathlib
 from collections.abc import Callable
 from collections.abc import Iterator
 
@@ -171,7 +170,7 @@ def write_records(
             not fit.
         OSError: If the disk is full; no half file is left.
     """
-    directory = pathlib.Path(directory)
+    directory = shards.as_path(directory)
     if num_shards is None:
         num_shards = count_shards(source)
     manifest = Manifest(

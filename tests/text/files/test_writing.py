@@ -6,7 +6,11 @@ import shutil
 import sys
 import threading
 
+import fsspec
 import pytest
+from etils import epath
+from etils.epath import gpath
+from fsspec.implementations import memory
 
 from keras_mmel.text import files
 from keras_mmel.text.files import shards
@@ -86,19 +90,53 @@ def test_killed_at_any_line_it_ends_as_if_it_had_never_been(tmp_path, whole):
         assert fakes.contents(killed) == fakes.contents(whole)
 
 
-def test_augmenter_that_fails_leaves_whole_shards(tmp_path, whole):
-    class Fails(fakes.FakeAugmenter):
-        def views(self, example_id, texts):
-            if example_id == "id-7":
-                raise RuntimeError("out of luck")
-            return super().views(example_id, texts)
+class Fails(fakes.FakeAugmenter):
+    def views(self, example_id, texts):
+        if example_id == "id-7":
+            raise RuntimeError("out of luck")
+        return super().views(example_id, texts)
 
+
+def test_augmenter_that_fails_leaves_whole_shards(tmp_path, whole):
     with pytest.raises(RuntimeError, match="out of luck"):
         fakes.write(tmp_path, augmenter=Fails())
     left = fakes.contents(tmp_path)
     assert list(left) == [name(0), name(1), "augmented.json"]
     assert fakes.write(tmp_path).num_written == 1
     assert fakes.contents(tmp_path) == fakes.contents(whole)
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """An `s3://` in memory, which `epath` finds through fsspec."""
+
+    class Store(memory.MemoryFileSystem):
+        store, pseudo_dirs = {}, [""]
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return super()._strip_protocol(path.removeprefix("s3:/"))
+
+    fsspec.register_implementation("s3", Store, clobber=True)
+    monkeypatch.setenv("EPATH_USE_TF", "false")
+    gpath._is_tf_installed.cache_clear()
+    epath.backend.fsspec_backend._get_filesystem.cache_clear()
+    yield Store.store
+    gpath._is_tf_installed.cache_clear()
+
+
+def test_an_object_store_holds_the_same(store, whole):
+    place = "s3://bucket/x/y"
+    with pytest.raises(RuntimeError, match="out of luck"):
+        fakes.write(place, augmenter=Fails())
+    with pytest.raises(ValueError, match="lacks 1 of 3 shards"):
+        list(files.read_records(place))
+    with pytest.raises(ValueError, match="seed=0 in place of .*seed=1"):
+        fakes.write(place, augmenter=fakes.FakeAugmenter(1))
+    assert fakes.write(place).num_written == 1
+    found = {key.split("/")[-1]: one.getvalue() for key, one in store.items()}
+    assert found == fakes.contents(whole)
+    assert list(files.read_records(place)) == list(files.read_records(whole))
 
 
 @pytest.mark.parametrize(
