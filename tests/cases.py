@@ -416,6 +416,12 @@ def train(case, scope=contextlib.nullcontext):
     return result(mmel, case, fit(mmel, case))
 
 
+def of_case(results, name):
+    """What a process found for one case, from all it found by "case:name"."""
+    parts = ((key.partition(":"), value) for key, value in results.items())
+    return {key: value for (case, _, key), value in parts if case == name}
+
+
 def assert_close(found, expected, rtol=1e-6, atol=1e-6, but=()):
     """Asserts that two runs gave the same, up to rounding."""
     assert "error" not in found, str(found["error"])
@@ -471,7 +477,6 @@ SAVED = {
     "seeded_dropout": Case("soft", model="seeded_dropout"),
     "two_outputs": Case(model="two_outputs"),
     "bert": Case("soft", model="bert", teacher=True),
-    "bert_float16": Case(model="bert", precision="mixed_float16"),
 }
 SAVED_WITH_USER_OBJECTS = {
     "subclassed": Case("soft", model="subclassed"),
@@ -484,4 +489,4 @@ SAVED_WITH_USER_OBJECTS = {
     "objective": Case(user_objects.Hardest(lambda_p=0.4, share=0.7)),
 }
 SAVED_SLOW = {"seeded_dropout", "two_outputs", "without_training"}
-SAVED_SLOW |= {"objective", "bfloat16", "bert", "bert_float16"}
+SAVED_SLOW |= {"objective", "bfloat16", "bert"}

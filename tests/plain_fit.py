@@ -11,7 +11,6 @@ def assert_same_step(
     x,
     y,
     *,
-    objective="hard",
     rate=1.0,
     rtol=1e-5,
     sample_weight=None,
@@ -23,7 +22,6 @@ def assert_same_step(
         make_model: Returns a new model.
         x: Plain examples, a nest of arrays.
         y: Labels.
-        objective: For `MMELModel`.
         rate: Learning rate; small where the gradient is large, so that the
             updated weights keep the digits of the update.
         rtol: Relative tolerance of what is logged.
@@ -36,7 +34,7 @@ def assert_same_step(
     plain, model = make_model(), make_model()
     before = plain.get_weights()
     model.set_weights(before)
-    mmel = keras_mmel.MMELModel(model, objective)
+    mmel = keras_mmel.MMELModel(model)
     groups = {"views": keras.tree.map_structure(lambda a: a[:, None], x)}
     for trained in (plain, mmel):
         trained.compile(keras.optimizers.SGD(rate), **settings)

@@ -55,12 +55,7 @@ def results(request, tmp_path_factory):
 def test_training_equals_tensorflow(results, name):
     if (results["backend"], name) in on_backend.REFUSED_BY_KERAS:
         pytest.skip(f"Keras refuses {name} on {results['backend']}")
-    found = {
-        key.split(":")[1]: value
-        for key, value in results.items()
-        if key.startswith(f"{name}:")
-    }
-    expected = on_tensorflow(name)
+    found, expected = cases.of_case(results, name), on_tensorflow(name)
     assert found.pop("resumes", True)
     cases.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     assert {"log/original_loss", "log/effective_views"} < set(expected)

@@ -39,7 +39,6 @@ def random_crop(size, padding, seed=None):
 
 MAKERS = {
     "flip": lambda seed: layers.RandomFlip(seed=seed),
-    "erasing": lambda seed: layers.RandomErasing(1.0, seed=seed),
     "pipeline": lambda seed: random_crop(8, 2, seed),
     "sequential": lambda seed: keras.Sequential(
         [layers.RandomFlip(seed=seed), layers.RandomTranslation(0.2, 0.2)]

@@ -113,19 +113,6 @@ def test_a_group_of_one_view_trains_as_plain_fit(name):
     assert state_of(loss) == before
 
 
-def test_one_view_is_the_same_for_every_objective():
-    task, hard = TASKS["class_prob"], keras_mmel.objectives.Hard
-    for objective in ("uniform", hard(0.0), hard(1e-6), hard(np.inf)):
-        assert_same_step(
-            model_for(task),
-            features(),
-            task.label,
-            objective=objective,
-            loss="crossentropy",
-            run_eagerly=True,
-        )
-
-
 # What is refused
 
 

@@ -57,11 +57,7 @@ def results(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name, replicas", RUNS)
 def test_replicas_equal_one_device(results, name, replicas):
-    found = {
-        key.split(":")[1]: value
-        for key, value in results[replicas].items()
-        if key.startswith(f"{name}:")
-    }
+    found = cases.of_case(results[replicas], name)
     if name == "last_of_1":
         message = found.pop("message").item()
         assert "A replica got no example of a batch" in message

@@ -93,8 +93,9 @@ def ece_loop(confidence, right, bins=15):
     return total / len(right)
 
 
-@pytest.mark.parametrize("activation", ["softmax", None])
-@pytest.mark.parametrize("eagerly", [False, True])
+@pytest.mark.parametrize(
+    ("activation", "eagerly"), [("softmax", False), (None, True)]
+)
 def test_equals_a_plain_loop(activation, eagerly):
     model = classifier(activation)
     model.run_eagerly = eagerly
