@@ -228,17 +228,6 @@ def test_other_forms_are_imported(rows, options, tmp_path):
     assert texts(tmp_path / "o") == [("0", ("a",), None, [("b",), ("c",)])]
 
 
-def test_bad_tables_are_named_with_their_lines(folder, tmp_path, capsys):
-    path = tmp_path / "bad.csv"
-    argv = ["--text", "t", "--id", "i", "--out", tmp_path / "o"]
-
-    path.write_bytes(b"i,t\n1,a\n2,\xff\n")
-    for command in ([*AUGMENT[:-1], path], ["import", path]):
-        line = fails([*command, *argv], capsys)
-        assert "bad.csv, line 3: not UTF-8: byte 0xff" in line
-    assert not (tmp_path / "o").exists()
-
-
 def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     out = ["--out", tmp_path / "o"]
     line = fails([*AUGMENT, *COLUMNS, *out, "--max_length", 999], capsys)

@@ -180,13 +180,6 @@ class TestPaperTables:
         assert found[column].reference == reference
         assert reference in found
 
-    def test_a_broken_record_is_named(self, tmp_path):
-        write_rivals(tmp_path)
-        path = next(tmp_path.rglob("*mmel-h*.json"))
-        path.write_text("{")
-        with pytest.raises(ValueError, match=path.name):
-            paper_tables.lines_of("rivals", "small", tmp_path)
-
 
 def test_the_text_quickstart_and_what_helps(tmp_path):
     names = ["original_accuracy", "mean_accuracy", "worst_accuracy"]

@@ -36,13 +36,6 @@ def test_tfds_reads_the_files_by_itself(written):
     assert not records
 
 
-def test_tfds_reads_values(tmp_path):
-    fakes.write(tmp_path, fakes.make_source(5, 1, "value"))
-    rows = tfds.builder_from_directory(tmp_path).as_dataset(split="train")
-    found = sorted(float(row["label"]) for row in rows)
-    assert found == pytest.approx([n / 7 for n in range(5)])
-
-
 def test_reading_from_any_place_on(written):
     everything = list(files.read_records(written))
     found = files.AugmentedFiles(written)
