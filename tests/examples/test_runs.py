@@ -53,6 +53,7 @@ def test_a_kill_while_saving_keeps_the_last_epoch(tmp_path, monkeypatch):
         patch.setattr(np, "savez", kill)
         with pytest.raises(KeyboardInterrupt):
             model.fit(x, y, epochs=2, initial_epoch=1, **fit)
+    assert list(tmp_path.iterdir()) == [progress.path]
     other = runs.Progress(tmp_path / "run.npz")
     other.restore(model)
     assert other.epoch == 1

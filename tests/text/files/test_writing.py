@@ -1,4 +1,5 @@
 import concurrent.futures
+import dataclasses
 import json
 import os
 import pathlib
@@ -12,8 +13,10 @@ from etils import epath
 from etils.epath import gpath
 from fsspec.implementations import memory
 
+from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import files
 from keras_mmel.text.files import shards
+from tests.text import made_records
 from tests.text.files import fakes
 
 
@@ -42,6 +45,34 @@ def test_views_of_a_source_are_kept(tmp_path):
         "source": {"file": "views.csv"},
         "augmenter": {"name": "imported", "tokenizer": None},
     }
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+def test_files_hold_what_the_augmenter_returns(tmp_path, masked_lm, sides):
+    rows = [("a good film, a long one", "it was good"), ("", "it was")]
+    rows += [("the", ""), ("", ""), ("Caf\u00e9 \U0001f389", "\u4e2d\u6587")]
+    rows += [(f"the film was {n} long", f"a {n} film") for n in range(7)]
+    examples = [
+        files.Record(f"{i}", row[:sides], i % 2) for i, row in enumerate(rows)
+    ]
+    augmenter = MaskedLMAugmenter(masked_lm, 3, slots=4)
+    source = files.InMemory(examples, "class")
+    fakes.write(tmp_path, source, augmenter)
+    texts = [made_records.as_text(one.texts) for one in examples]
+    encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
+    expected = augmenter.augment(texts)
+    found = list(files.read_records(tmp_path))
+    assert sum(len(record.views) for record in found) > len(rows)
+    for record, example, samples, original in zip(
+        found, examples, expected, encoded, strict=True
+    ):
+        assert record.token_ids == original.token_ids
+        assert [
+            (made_records.as_text(v.texts), v.token_ids, v.positions)
+            for v in record.views
+        ] == [(s.text, s.token_ids, s.positions) for s in samples]
+        plain = dataclasses.replace(record, token_ids=(), views=())
+        assert plain == example
 
 
 def test_several_write_into_one_directory(tmp_path, whole):

@@ -20,9 +20,9 @@ ODD = ['a, "b"', "two\nlines", "\u2028 \u0085 \x1c", "", "\U0001f389", " x "]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-def write_csv(path, rows, **options):
+def write_csv(path, rows):
     with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, **options).writerows(rows)
+        csv.writer(file).writerows(rows)
     return path
 
 
