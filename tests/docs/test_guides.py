@@ -1,12 +1,15 @@
 """The code of the guides, page by page, at toy size."""
 
+import importlib.util
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import types
 
 import numpy as np
+import PIL.Image
 import pytest
 import tensorflow as tf
 
@@ -67,6 +70,53 @@ def test_augmentation(run, tmp_path):
     means = views.mean(axis=(2, 3, 4))
     assert np.all(means < original.mean(axis=(1, 2, 3))[:, None])
     assert len(np.unique(means.round(6))) == means.size
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of few and small photographs: dark ones and bright ones."""
+    random = np.random.default_rng(0)
+    for part, count in (("train", 16), ("test", 4)):
+        for name, low in (("dark", 0), ("bright", 100)):
+            folder = tmp_path / "photos" / part / name
+            folder.mkdir(parents=True)
+            for number in range(count):
+                image = random.integers(low, low + 150, (40, 50, 3), "uint8")
+                PIL.Image.fromarray(image).save(folder / f"{number}.jpg")
+
+
+class Compose:
+    """Stands in for albumentations, which not every machine has."""
+
+    def __init__(self, parts):
+        self.set_random_seed(0)
+
+    def set_random_seed(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def __call__(self, image):
+        return {"image": np.roll(image, self.random.integers(1, 9), axis=1)}
+
+
+def test_photographs(run, photos, tmp_path, monkeypatch):
+    if importlib.util.find_spec("albumentations") is None:
+        names = ("HorizontalFlip", "Rotate", "RandomBrightnessContrast")
+        library = types.SimpleNamespace(Compose=Compose)
+        vars(library).update({name: lambda **_: None for name in names})
+        monkeypatch.setitem(sys.modules, "albumentations", library)
+    names = run(
+        "photographs",
+        (r"\(224, 224\)", "(32, 32)"),
+        (r'weights="imagenet"', "weights=None"),
+    )
+    assert len(names["watch"].run.logs) == 4
+    assert names["watch"].run.images.shape == (32, 4, 32, 32, 3)
+    assert (tmp_path / "report.html").is_file()
+    np.testing.assert_allclose(
+        names["served"].serve(names["images"]),
+        names["model"].predict(names["images"], verbose=0),
+        atol=0.05,
+    )
 
 
 def test_comparing(run, tmp_path):
