@@ -68,9 +68,9 @@ def load(seed=0):
     return (images, labels), (test_images, test_labels)
 
 
-def make_model():
+def make_network():
     layers = keras.layers
-    model = keras.Sequential(
+    return keras.Sequential(
         [
             keras.Input((8, 8, 1)),
             layers.Rescaling(1 / 16),
@@ -81,6 +81,10 @@ def make_model():
             layers.Dense(10),
         ]
     )
+
+
+def make_model():
+    model = make_network()
     rate = keras.optimizers.schedules.CosineDecay(RATE, STEPS)
     model.compile(
         keras.optimizers.Adam(rate),

@@ -38,6 +38,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_mmel
+from examples import quickstart
 from examples import records
 from examples import runs
 from experiments import RESULTS
@@ -104,21 +105,6 @@ def record_name(settings):
     return f"{name}-{runs.digest(settings)}"
 
 
-def make_network():
-    layers = keras.layers
-    return keras.Sequential(
-        [
-            keras.Input((8, 8, 1)),
-            layers.Rescaling(1 / 16),
-            layers.Conv2D(16, 3, padding="same", activation="relu"),
-            layers.Conv2D(32, 3, 2, padding="same", activation="relu"),
-            layers.Flatten(),
-            layers.Dense(64, activation="relu"),
-            layers.Dense(10),
-        ]
-    )
-
-
 class Look(keras.callbacks.Callback):
     """Before every epoch: which views are bad, and what they weigh.
 
@@ -162,7 +148,7 @@ def train(settings, seed):
     """One run; its part of the record."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(seed)
-    model = network = make_network()
+    model = network = quickstart.make_network()
     callbacks = []
     if settings["method"] != "plain":
         # Its default settings: lambda_p = lambda_t = 1.

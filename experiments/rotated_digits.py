@@ -17,6 +17,7 @@ import sklearn.datasets
 import tensorflow as tf
 
 import keras_mmel
+from examples import quickstart
 from examples import rotated
 from experiments import evidence
 from experiments import rivals
@@ -55,18 +56,7 @@ def load():
 
 def make_model():
     """A small convolutional network, compiled."""
-    layers = keras.layers
-    model = keras.Sequential(
-        [
-            keras.Input((8, 8, 1)),
-            layers.Rescaling(1 / 16),
-            layers.Conv2D(16, 3, padding="same", activation="relu"),
-            layers.Conv2D(32, 3, strides=2, padding="same", activation="relu"),
-            layers.Flatten(),
-            layers.Dense(64, activation="relu"),
-            layers.Dense(10),
-        ]
-    )
+    model = quickstart.make_network()
     model.compile(
         keras.optimizers.Adam(
             keras.optimizers.schedules.CosineDecay(RATE, STEPS)
