@@ -306,6 +306,23 @@ def of_unknown_sizes(batches):
     return dataset.apply(tf.data.experimental.assert_cardinality(len(batches)))
 
 
+def made_groups(case, **options):
+    """Batches whose views `group_views` makes anew in every epoch."""
+    import tensorflow as tf
+
+    def shift(x, seeds):
+        return x[:, None] + tf.cast(seeds[..., :1] % 100, x.dtype) / 100
+
+    return keras_mmel.data.group_views(
+        tf.data.Dataset.from_tensor_slices(plain_examples(case, case.examples)),
+        shift,
+        VIEWS,
+        case.batch_size,
+        seed=0,
+        **options,
+    )
+
+
 def build(case):
     """A new model, with the same weights at every call and on every backend."""
     keras.utils.set_random_seed(7)

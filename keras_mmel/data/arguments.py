@@ -21,6 +21,21 @@ def check_count(name: str, value, minimum: int | None) -> int:
     return count
 
 
+def check_shard(shard, batch_size: int) -> tuple[int, int]:
+    """Returns (index, count) as ints; raises if it is no part of a batch."""
+    try:
+        index, count = map(operator.index, shard)
+    except (TypeError, ValueError):
+        index, count = -1, 0
+    if not 0 <= index < count <= batch_size:
+        raise ValueError(
+            "`shard` must be (index, count), integers with 0 <= index < count, "
+            "and `batch_size`, that of all shards, at least count. "
+            f"Received: shard={shard!r}, batch_size={batch_size}"
+        )
+    return index, count
+
+
 def check_augment(augment) -> None:
     """Raises unless `augment` is a function, and no layer of one image."""
     if isinstance(augment, keras.Layer) or not callable(augment):

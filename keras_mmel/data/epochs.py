@@ -24,7 +24,9 @@ class EpochCounter(keras.callbacks.Callback):
     replicas, which read a few batches ahead and thereby finish passes over a
     very small dataset that nobody asked for.
 
-    Use one counter for one dataset.
+    `MMELModel.fit` finds the counter of a dataset by itself, unless something
+    comes between, such as `map`, `take`, or a strategy that distributes it:
+    give it to `fit` then. Use one counter for one dataset.
 
     Args:
         initial_epoch: The first epoch, at least 0, for a run that is continued.
@@ -139,7 +141,9 @@ def count_passes(
     options.experimental_external_state_policy = (
         tf.data.experimental.ExternalStatePolicy.FAIL
     )
-    return counted.with_options(options)
+    counted = counted.with_options(options)
+    counted.epoch_counter = counter  # for `fit`; what maps it has none
+    return counted
 
 
 def _counted(counter, batches, num_batches):

@@ -27,6 +27,7 @@ def group_views(
     augment_original: bool = False,
     pool: int | None = None,
     epoch_counter: EpochCounter | None = None,
+    shard: tuple[int, int] | None = None,
     shuffle: bool = True,
     shuffle_buffer: int | None = None,
     drop_remainder: bool = True,
@@ -68,8 +69,11 @@ def group_views(
             group takes every epoch repeats the same views (the paper's
             algorithm 1, line 1), in a new order. `dataset` may then not be
             shuffled anew in each pass.
-        epoch_counter: Counts the epochs; give it to `fit` as a callback too.
+        epoch_counter: Counts the epochs; `MMELModel.fit` finds it by itself.
             `EpochCounter(n)` continues a run after n epochs.
+        shard: (index, count): of every batch the part of one of `count`
+            processes, which makes no other views. All of them together yield
+            what one process does; `batch_size` is that of all.
         shuffle: Whether to shuffle the examples, before views are made.
         shuffle_buffer: How many examples are held to shuffle among; `None`
             means all of them.
@@ -118,6 +122,8 @@ def group_views(
         pool = num_views - first
     if pool is not None:
         pool = arguments.check_count("pool", pool, num_views - first)
+    if shard is not None:
+        shard = arguments.check_shard(shard, batch_size)
     arguments.check_elements(dataset)
     examples = int(dataset.cardinality())
     num_batches = arguments.count_batches(examples, batch_size, drop_remainder)
@@ -166,10 +172,18 @@ def group_views(
         original = tf.cast(original, augmented.dtype)[:, None]
         return tf.concat([original, augmented], axis=1)
 
+    def own_rows(rows):
+        size = rows.shape[0] or tf.shape(rows)[0]
+        index, count = shard
+        return rows[size * index // count : size * (index + 1) // count]
+
     @tf.autograph.experimental.do_not_convert
     def to_groups(number, numbered):
-        epochs, (example_ids, (x, *rest)) = numbered
+        epochs, indexed = numbered
         epoch = epochs[0]
+        if shard is not None:
+            indexed = tf.nest.map_structure(own_rows, indexed)
+        example_ids, (x, *rest) = indexed
         views = make_views(x, example_ids, epoch)
         if not augment_original:
             _look(number == 0, views)
@@ -183,7 +197,10 @@ def group_views(
     batches = batches.enumerate().map(
         to_groups, num_parallel_calls=num_parallel_calls, deterministic=True
     )
-    return count_passes(epoch_counter, batches.prefetch(prefetch), num_batches)
+    batches = batches.prefetch(prefetch)
+    groups = count_passes(epoch_counter, batches, num_batches)
+    groups.is_shard = shard is not None  # for `fit`
+    return groups
 
 
 def _buffer_size(examples, shuffle_buffer):

@@ -89,21 +89,26 @@ class GroupTrainer(keras.Model):
     @functools.wraps(keras.Model.fit)
     def fit(self, *args, **kwargs):
         given = _FIT.bind(self, *args, **kwargs).arguments
+        del given["self"]
+        x, callbacks = given.get("x"), given.get("callbacks") or ()
         _check_arguments(given)
-        if hasattr(given.get("x"), "element_spec") and "shuffle" not in given:
+        _check_shard(x, getattr(self, "distribute_strategy", None))
+        if hasattr(x, "element_spec"):
             # A dataset is shuffled, or not, by who made it; Keras would warn.
-            kwargs["shuffle"] = False
-        callbacks = given.get("callbacks") or ()
-        for callback in keras.tree.flatten(
-            getattr(callbacks, "callbacks", callbacks)
-        ):
+            given.setdefault("shuffle", False)
+        listed = keras.tree.flatten(getattr(callbacks, "callbacks", callbacks))
+        for callback in listed:
             watched = getattr(callback, "monitor", None) == "original_loss"
             if watched and getattr(callback, "mode", None) == "auto":
                 # Keras knows the direction of compiled metrics alone.
                 callback.mode = "min"
+        counter = getattr(x, "epoch_counter", None)
+        own_list = hasattr(callbacks, "callbacks")
+        if counter is not None and counter not in listed and not own_list:
+            given["callbacks"] = [*listed, _EpochFollower(counter)]
         self._is_fitting = True
         try:
-            history = super().fit(*args, **kwargs)
+            history = super().fit(**given)
         finally:
             self._is_fitting = False
         if history is not None and history.epoch and not history.history:
@@ -176,6 +181,36 @@ class GroupTrainer(keras.Model):
             for variable in self.model.non_trainable_variables
             if id(variable) not in saved
         ]
+
+
+class _EpochFollower(keras.callbacks.Callback):
+    """Keeps the epochs of the data, if nothing else does, with those of `fit`.
+
+    A run that starts at a later epoch is continued there. One that starts at
+    epoch 0 goes on with the next views, as a second `fit` always did.
+    """
+
+    def __init__(self, counter):
+        super().__init__()
+        self._counter, self._before = counter, counter.epoch
+        self._first = None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._first is None:
+            self._first = epoch
+        self._counter.set_epoch(epoch + (0 if self._first else self._before))
+
+
+def _check_shard(x, strategy):
+    """Raises ValueError where Keras would take a part of a part of a batch."""
+    if getattr(x, "is_shard", False) and replicas.splits_batches(strategy):
+        raise ValueError(
+            "`x` must be whole batches, of which Keras gives each process its "
+            "part. Leave `shard` out; or hand over what each process makes by "
+            "`strategy.distribute_datasets_from_function`, on JAX by "
+            "`DataParallel(auto_shard_dataset=False)`. "
+            "Received: groups made with `shard`"
+        )
 
 
 def _check_arguments(given):

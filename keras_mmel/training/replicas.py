@@ -31,6 +31,18 @@ def has_workers(strategy: Any) -> bool:
     )
 
 
+def splits_batches(strategy: Any) -> bool:
+    """Whether Keras gives each of several processes a part of each batch."""
+    if keras.backend.backend() == "tensorflow":
+        return has_workers(strategy)
+    found = keras.distribution.distribution()
+    return (
+        found is not None
+        and found.num_processes > 1
+        and found.auto_shard_dataset
+    )
+
+
 def for_log(logs: Any) -> Any:
     """What a step returns, as Keras can take its mean over the replicas.
 

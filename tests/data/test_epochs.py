@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import keras_mmel
 from keras_mmel import data
 
 IMAGES = np.random.default_rng(0).integers(1, 256, (24, 6, 6, 1), "uint8")
@@ -129,6 +130,31 @@ def test_counter_follows_keras(expected):
     options = {"callbacks": [counter], "initial_epoch": 1, "epochs": 4}
     assert close(fit(dataset, **options), expected[1:4])
     assert counter.epoch == 4
+
+
+def test_fit_follows_keras_by_itself():
+    counter, seen = data.EpochCounter(2), []
+    mmel = keras_mmel.MMELModel(
+        keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(1)])
+    )
+    mmel.compile("sgd", "mse")
+    watch = keras.callbacks.LambdaCallback(
+        on_train_batch_begin=lambda batch, logs: seen.append(counter.epoch)
+    )
+
+    def fit(dataset, *epochs):
+        seen.clear()
+        options = {"callbacks": watch, "steps_per_epoch": 2, "verbose": 0}
+        first, last = epochs
+        mmel.fit(dataset, initial_epoch=first, epochs=last, **options)
+        return seen[::2]
+
+    dataset = groups(examples=4, epoch_counter=counter)
+    assert fit(dataset, 0, 2) == [2, 3]
+    assert fit(dataset, 0, 1) == [4]
+    assert fit(dataset, 1, 3) == [1, 2]
+    # What comes between hides it.
+    assert fit(dataset.map(lambda x, y: (x, y)), 7, 8) == [3]
 
 
 def test_counter_follows_keras_through_passes_that_stop_early():

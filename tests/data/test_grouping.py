@@ -184,6 +184,32 @@ def test_one_view_is_the_original():
     assert any(not np.array_equal(alone[n][0], IMAGES[n]) for n in LABELS)
 
 
+@pytest.mark.parametrize("options", [{}, {"drop_remainder": False}])
+def test_shards_are_the_parts_of_each_batch(options):
+    seen = []
+
+    def augment(x, seeds):
+        seen.append(x.shape[0])
+        return data.crop_and_flip(2)(x, seeds)
+
+    whole = groups(batch_size=5, **options)
+    shards = [
+        data.group_views(
+            examples(), augment, 4, 5, seed=7, shard=(index, 2), **options
+        )
+        for index in range(2)
+    ]
+    for _ in range(2):
+        parts = [list(shard) for shard in shards]
+        for number, (x, y) in enumerate(whole):
+            (a, b), (c, d) = (part[number] for part in parts)
+            joined = np.concatenate([a["views"], c["views"]])
+            np.testing.assert_array_equal(joined, x["views"])
+            np.testing.assert_array_equal(np.concatenate([b, d]), y)
+    # No shard has made the views of another.
+    assert set(seen) == ({None} if options else {2, 3})
+
+
 @pytest.mark.parametrize("drop_remainder", [True, False])
 @pytest.mark.parametrize("known", [True, False])
 def test_last_batch(drop_remainder, known):

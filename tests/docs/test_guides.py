@@ -135,7 +135,7 @@ def test_saving(run, tmp_path):
     names = run("saving")
     assert names["hard"].objective.lambda_p == 0.5
     assert names["served"].serve(np.zeros((2, 8), "float32")).shape == (2, 3)
-    assert names["counter"].epoch == 3
+    assert names["groups"].epoch_counter.epoch == 3
     assert not (tmp_path / "backup").exists()
 
 

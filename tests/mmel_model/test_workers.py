@@ -42,11 +42,16 @@ def test_two_workers_equal_one_process(results, name):
         assert list(Run.load(folder / "run.npz").steps) == [1, 2, 3, 4]
 
 
-def test_compare_is_for_one_process(results):
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("compare", "must give a model of one process"),
+        ("fit", "must be whole batches"),
+    ],
+)
+def test_refusals(results, call, message):
     for found in results[1]:
-        assert "must give a model of one process" in str(
-            found["compare:message"]
-        )
+        assert message in str(found[f"refused:{call}"])
 
 
 @pytest.mark.slow

@@ -34,16 +34,19 @@ TABLE = {
         **SIZES,
     ),
     "watched": Case(model="synchronized", examples=16, **SIZES),
+    "sharded": Case(examples=16, batch_size=8, epochs=2),
 }
 
 
 def train(name, scope=contextlib.nullcontext, folder=None, is_chief=True):
     """`cases.train`, watched by what writes to a folder."""
-    if name != "watched":
-        return cases.train(TABLE[name], scope)
     case = TABLE[name]
+    if name not in ("watched", "sharded"):
+        return cases.train(case, scope)
     keras.utils.clear_session()
     mmel = cases.compiled(case, scope)
+    if name == "sharded":
+        return sharded(mmel, case)
     x, y, _ = cases.data_for(case)
     callbacks = []
     if folder:
@@ -59,8 +62,27 @@ def train(name, scope=contextlib.nullcontext, folder=None, is_chief=True):
     return found
 
 
-def refusal(scope):
-    """The error of `compare`."""
+def sharded(mmel, case):
+    """From groups of which each worker makes its own."""
+
+    options = {"epoch_counter": keras_mmel.data.EpochCounter()}
+
+    def part(context):
+        index, count = context.input_pipeline_id, context.num_input_pipelines
+        return cases.made_groups(case, shard=(index, count), **options)
+
+    x = cases.made_groups(case, **options)
+    strategy = mmel._distribute_strategy
+    if strategy is not None:
+        x = strategy.distribute_datasets_from_function(part)
+    callbacks = [*options.values()]
+    data = {"x": x, "y": None, "batch_size": None}
+    log = cases.fit(mmel, case, callbacks=callbacks, **data)
+    return cases.result(mmel, case, log)
+
+
+def refusals(scope):
+    """The errors of `compare`, and of a part of a batch in place of all."""
 
     def make_model():
         with scope():
@@ -68,10 +90,21 @@ def refusal(scope):
             model.compile("sgd", "mse")
             return model
 
-    try:
+    def fit():
+        case = TABLE["sharded"]
+        groups = cases.made_groups(case, shard=(0, 2))
+        cases.fit(cases.compiled(case, scope), case, x=groups)
+
+    def compare():
         keras_mmel.compare(make_model, lambda seed: None, None)
-    except ValueError as error:
-        return str(error)
+
+    found = {}
+    for call in (fit, compare):
+        try:
+            call()
+        except ValueError as error:
+            found[f"refused:{call.__name__}"] = str(error)
+    return found
 
 
 def main(folder, names):
@@ -86,8 +119,7 @@ def main(folder, names):
         except Exception:
             found = {"error": traceback.format_exc()}
         results |= {f"{name}:{key}": value for key, value in found.items()}
-    results["compare:message"] = refusal(strategy.scope)
-    np.savez(folder / f"{index}.npz", **results)
+    np.savez(folder / f"{index}.npz", **results, **refusals(strategy.scope))
 
 
 if __name__ == "__main__":

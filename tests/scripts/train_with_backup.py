@@ -45,7 +45,10 @@ def train(folder, strategy=None, worker=0):
         keras_mmel.callbacks.LambdaSchedule(schedule),
         KillOnce(folder / f"killed-{worker}"),
     ]
-    return cases.state(mmel, case, cases.fit(mmel, case, callbacks=callbacks))
+    # The views of an epoch are its own, also after the restart.
+    data = {"x": cases.made_groups(case), "y": None, "batch_size": None}
+    log = cases.fit(mmel, case, callbacks=callbacks, **data)
+    return cases.state(mmel, case, log)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def read_augmented(
             sentence of a pair is cut first.
         window: Batches among which lengths are sorted; 1 for none.
         drop_remainder: Whether to leave out a last batch that is not full.
-        epoch_counter: Counts the epochs; give it to `fit` as a callback too.
+        epoch_counter: Counts the epochs; `MMELModel.fit` finds it by itself.
             `EpochCounter(n)` continues a run after n epochs.
         initial_epoch: Deprecated: `epoch_counter=EpochCounter(initial_epoch)`.
 
