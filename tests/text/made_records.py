@@ -23,15 +23,9 @@ def make_records(
 ):
     """Random records.
 
-    Args:
-        count: number of records.
-        tokenizer: makes the stored ids; `None` stores none.
-        pairs: whether texts are pairs.
-        views: least and largest number of views.
-        longest: words of a text at most.
-        teacher: length of a teacher's predictions, or `None`.
-        regression: whether labels are real numbers.
-        seed: of the random numbers.
+    Ids are stored where there is a tokenizer; `views` are the least and the
+    largest number of an example's, `longest` the words of a text at most,
+    `teacher` the length of its predictions.
     """
     rng = np.random.default_rng(seed)
 

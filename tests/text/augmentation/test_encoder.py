@@ -53,18 +53,14 @@ def test_same_logits_as_a_loaded_model(tmp_path, rows, options):
     assert_same_logits(model, rows)
 
 
-@pytest.fixture(scope="module")
-def hub_model():
-    return tiny.make_hub_masked_lm(200)
+def test_same_logits_as_a_model_of_keras_hub(rows):
+    assert_same_logits(tiny.make_hub_masked_lm(200), rows)
 
 
-def test_same_logits_as_a_model_of_keras_hub(hub_model, rows):
-    assert_same_logits(hub_model, rows)
-
-
-def test_later_training_changes_nothing(hub_model, rows):
-    encoder = take_encoder(hub_model)
+def test_later_training_changes_nothing(rows):
+    model = tiny.make_hub_masked_lm(200)
+    encoder = take_encoder(model)
     before = logits_of(encoder, rows).numpy()
-    for weight in hub_model.trainable_weights:
+    for weight in model.trainable_weights:
         weight.assign(weight + 1.0)
     np.testing.assert_array_equal(logits_of(encoder, rows), before)

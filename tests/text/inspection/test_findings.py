@@ -5,8 +5,7 @@ import itertools
 
 import pytest
 
-from keras_mmel.text.files import Record
-from keras_mmel.text.files import View
+from keras_mmel.text import files
 from keras_mmel.text.inspection import inspect_records
 from keras_mmel.text.inspection import to_html
 from keras_mmel.text.inspection import to_terminal
@@ -16,9 +15,11 @@ from tests.pages.test_page import Reader
 
 def record(name, texts, label, views, teacher=(), said=()):
     both = itertools.zip_longest(views, said, fillvalue=())
-    views = tuple(View(tuple(v), teacher=tuple(value)) for v, value in both)
+    views = tuple(
+        files.View(tuple(v), teacher=tuple(value)) for v, value in both
+    )
     ids = (1, 2, 3)
-    return Record(name, tuple(texts), label, ids, views, tuple(teacher))
+    return files.Record(name, tuple(texts), label, ids, views, tuple(teacher))
 
 
 RECORDS = [
