@@ -113,7 +113,7 @@ def test_a_record_for_each_which_is_not_made_again(tmp_path, monkeypatch):
     words = ["--shifts", "3", "--seeds", "1", "--epochs", "1"]
     words += ["--methods", "uniform", "hard-whole", "--out", str(tmp_path)]
     monkeypatch.setattr(digits, "PASSES", 1)
-    monkeypatch.setattr(digits, "make_network", digits_network)
+    monkeypatch.setattr(digits.quickstart, "make_network", digits_network)
     threading = digits.tf.config.threading
     for name in ("intra", "inter"):
         function = f"set_{name}_op_parallelism_threads"
