@@ -186,19 +186,17 @@ def test_weights_of_the_wrapper_and_of_the_wrapped_model(tmp_path):
     cases.fit(mmel, case)
     mmel.save_weights(tmp_path / "wrapper.weights.h5")
     mmel.model.save_weights(tmp_path / "model.weights.h5")
-    for objective in ("hard", "soft", "uniform"):
+    for objective in ("hard", "soft"):
         other = cases.compiled(Case(objective, model="batch_norm"))
         other.optimizer.build(other.trainable_variables)
-        if objective != "uniform":
-            # A setting of the new wrapper, which weights do not change.
-            other.lambda_p = 3.0
+        # A setting of the new wrapper, which weights do not change.
+        other.lambda_p = 3.0
         assert weights_of(other) != weights_of(mmel)
         other.load_weights(tmp_path / "wrapper.weights.h5")
         assert weights_of(other) == weights_of(mmel)
         found, expected = (m.optimizer.variables for m in (other, mmel))
         assert_equal(*([v.numpy() for v in one] for one in (found, expected)))
-        if objective != "uniform":
-            assert other.lambda_p == 3.0
+        assert other.lambda_p == 3.0
     other = cases.compiled(case)
     other.model.load_weights(tmp_path / "model.weights.h5")
     assert weights_of(other) == weights_of(mmel)

@@ -26,10 +26,8 @@ from tests.scripts import strict
 
 CASES = {
     "hard": Case(objectives.Hard(0.5), evaluate=True),
-    "soft": Case("soft"),
     "soft_through": Case(objectives.Soft(0.3, 0.7, stop_gradient=False)),
     "uniform": Case("uniform"),
-    "hard_everything": Case("hard", **cases.EVERYTHING),
     "soft_everything": Case("soft", **cases.EVERYTHING),
     "regression": Case("soft", regression=True, teacher=True, mask=True),
     "batch_norm": Case(
@@ -44,7 +42,7 @@ CASES = {
 }
 # Keras refuses it there.
 REFUSED_BY_KERAS = {("torch", "steps_per_execution")}
-SLOW = {"soft", "uniform", "soft_through", "hard_everything", "run_eagerly"}
+SLOW = {"uniform", "soft_through", "run_eagerly"}
 
 
 def resumes(mmel, case):

@@ -13,6 +13,7 @@ from keras import ops
 
 import keras_mmel
 from keras_mmel.objectives import Soft
+from tests.mmel_model.reference import log_softmax
 
 BATCH, VIEWS, FEATURES, OUTPUTS = 4, 3, 5, 3
 RNG = np.random.default_rng(5)
@@ -22,11 +23,6 @@ CLASS = RNG.integers(0, OUTPUTS, BATCH)
 ONE_HOT = np.eye(OUTPUTS, dtype="float32")[CLASS]
 BITS = RNG.integers(0, 2, (BATCH, OUTPUTS)).astype("float32")
 VALUES = RNG.normal(size=(BATCH, OUTPUTS)).astype("float32")
-
-
-def log_softmax(z):
-    top = tf.reduce_max(z)
-    return z - top - tf.math.log(tf.reduce_sum(tf.exp(z - top)))
 
 
 def softmax(z):
