@@ -1,5 +1,7 @@
 """Residual networks for 32x32 images (He et al. 2016, section 4.2)."""
 
+import functools
+
 import keras
 
 from keras_mmel.models import layers
@@ -11,6 +13,7 @@ def cifar_resnet(
     *,
     input_shape: tuple[int | None, int | None, int] = (32, 32, 3),
     weight_decay: float = 0.0,
+    synchronized: bool = False,
     name: str | None = None,
 ) -> keras.Model:
     """Builds the residual network of He et al. for CIFAR.
@@ -33,6 +36,8 @@ def cifar_resnet(
             biases and batch normalization included. It is part of the logged
             `loss`. `weight_decay` of `keras.optimizers.SGD` passes the
             momentum by, and is weaker by a factor of ten at 0.9.
+        synchronized: Whether batch normalization sees the batches of all
+            replicas of a `tf.distribute` strategy as one; TensorFlow only.
         name: Name of the model, `"cifar_resnet{depth}"` by default.
 
     Returns:
@@ -67,15 +72,18 @@ def cifar_resnet(
         )
     inputs = keras.Input(input_shape, name="images")
     penalty = layers.decay_penalty(weight_decay)
-    x = layers.conv_norm(inputs, 16, 3, penalty=penalty, name="stem")
+    conv = functools.partial(
+        layers.conv_norm, penalty=penalty, synchronized=synchronized
+    )
+    x = conv(inputs, 16, 3, name="stem")
     x = layers.relu(x, name="stem")
     blocks = [(depth - 2) // 6] * 3
-    x = layers.stages(x, blocks, 16, _padded_identity, penalty)
+    x = layers.stages(x, blocks, 16, _padded_identity, conv)
     name = name or f"cifar_resnet{depth}"
     return layers.with_head(inputs, x, num_classes, penalty, name)
 
 
-def _padded_identity(x, filters, penalty, name):
+def _padded_identity(x, filters, conv, name):
     """Every other pixel of `x`, with zeros in the new channels."""
     missing = filters - x.shape[-1]
     before = missing // 2

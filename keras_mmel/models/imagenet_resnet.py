@@ -1,5 +1,7 @@
 """Residual networks for ImageNet (He et al. 2016, section 4.1)."""
 
+import functools
+
 import keras
 
 from keras_mmel.models import layers
@@ -10,6 +12,7 @@ def resnet18(
     *,
     input_shape: tuple[int | None, int | None, int] = (224, 224, 3),
     weight_decay: float = 0.0,
+    synchronized: bool = False,
     name: str = "resnet18",
 ) -> keras.Model:
     """Builds ResNet-18: stages of 2, 2, 2 and 2 basic blocks.
@@ -28,6 +31,8 @@ def resnet18(
             biases and batch normalization included. It is part of the logged
             `loss`. `weight_decay` of `keras.optimizers.SGD` passes the
             momentum by, and is weaker by a factor of ten at 0.9.
+        synchronized: Whether batch normalization sees the batches of all
+            replicas of a `tf.distribute` strategy as one; TensorFlow only.
         name: Name of the model.
 
     Returns:
@@ -51,7 +56,7 @@ def resnet18(
         https://arxiv.org/abs/1512.03385), table 1.
     """
     return _basic_resnet(
-        (2, 2, 2, 2), num_classes, input_shape, weight_decay, name
+        (2, 2, 2, 2), num_classes, input_shape, weight_decay, synchronized, name
     )
 
 
@@ -60,6 +65,7 @@ def resnet34(
     *,
     input_shape: tuple[int | None, int | None, int] = (224, 224, 3),
     weight_decay: float = 0.0,
+    synchronized: bool = False,
     name: str = "resnet34",
 ) -> keras.Model:
     """Builds ResNet-34: stages of 3, 4, 6 and 3 basic blocks.
@@ -68,7 +74,7 @@ def resnet34(
     and otherwise the same. 21.8 million weights with 1000 classes.
     """
     return _basic_resnet(
-        (3, 4, 6, 3), num_classes, input_shape, weight_decay, name
+        (3, 4, 6, 3), num_classes, input_shape, weight_decay, synchronized, name
     )
 
 
@@ -77,6 +83,7 @@ def resnet50(
     *,
     input_shape: tuple[int, int, int] = (224, 224, 3),
     weight_decay: float = 0.0,
+    synchronized: bool = False,
     name: str = "resnet50",
 ) -> keras.Model:
     """Builds ResNet-50 from `keras.applications`, untrained, with logits.
@@ -100,6 +107,7 @@ def resnet50(
             config["kernel_regularizer"] = config["bias_regularizer"] = penalty
         if isinstance(layer, keras.layers.BatchNormalization):
             config["momentum"] = layers.BATCH_NORM_MOMENTUM
+            config["synchronized"] = synchronized
             config["gamma_regularizer"] = config["beta_regularizer"] = penalty
         return type(layer).from_config(config)
 
@@ -109,10 +117,15 @@ def resnet50(
     )
 
 
-def _basic_resnet(blocks, num_classes, input_shape, weight_decay, name):
+def _basic_resnet(
+    blocks, num_classes, input_shape, weight_decay, synchronized, name
+):
     inputs = keras.Input(input_shape, name="images")
     penalty = layers.decay_penalty(weight_decay)
-    x = layers.conv_norm(inputs, 64, 7, 2, penalty=penalty, name="stem")
+    conv = functools.partial(
+        layers.conv_norm, penalty=penalty, synchronized=synchronized
+    )
+    x = conv(inputs, 64, 7, 2, name="stem")
     x = layers.relu(x, name="stem")
     # After a rectifier, padding with zeros never wins the maximum.
     x = keras.layers.ZeroPadding2D(
@@ -121,10 +134,9 @@ def _basic_resnet(blocks, num_classes, input_shape, weight_decay, name):
     x = keras.layers.MaxPooling2D(
         3, strides=2, data_format=layers.FORMAT, name="stem_pool"
     )(x)
-    x = layers.stages(x, blocks, 64, _projection, penalty)
+    x = layers.stages(x, blocks, 64, _projection, conv)
     return layers.with_head(inputs, x, num_classes, penalty, name)
 
 
-def _projection(x, filters, penalty, name):
-    name = f"{name}_shortcut"
-    return layers.conv_norm(x, filters, 1, 2, penalty=penalty, name=name)
+def _projection(x, filters, conv, name):
+    return conv(x, filters, 1, 2, name=f"{name}_shortcut")

@@ -1,6 +1,5 @@
 """Pieces that the residual networks share."""
 
-import functools
 import math
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -53,6 +52,7 @@ def conv_norm(
     strides: int = 1,
     *,
     penalty: keras.regularizers.Regularizer | None,
+    synchronized: bool,
     name: str,
 ) -> keras.KerasTensor:
     """Convolution without bias, then batch normalization.
@@ -83,6 +83,7 @@ def conv_norm(
         epsilon=BATCH_NORM_EPSILON,
         gamma_regularizer=penalty,
         beta_regularizer=penalty,
+        synchronized=synchronized,
         name=f"{name}_norm",
     )(x)
 
@@ -97,21 +98,20 @@ def stages(
     blocks: Sequence[int],
     filters: int,
     shortcut: Callable,
-    penalty: keras.regularizers.Regularizer | None,
+    conv: Callable,
 ) -> keras.KerasTensor:
     """Stages of basic blocks: two 3x3 convolutions beside an identity.
 
     Each stage but the first has twice the filters of the one before and begins
-    with a stride of 2, beside what `shortcut(x, filters, penalty, name)`
-    makes (He et al., figure 2).
+    with a stride of 2, beside what `shortcut(x, filters, conv, name)` makes
+    (He et al., figure 2). `conv` is `conv_norm` with its settings.
     """
-    conv = functools.partial(conv_norm, penalty=penalty)
     for stage, number in enumerate(blocks):
         for block in range(number):
             name = f"stage{stage + 1}_block{block}"
             width, strides, beside = filters * 2**stage, 1, x
             if stage and not block:
-                strides, beside = 2, shortcut(x, width, penalty, name)
+                strides, beside = 2, shortcut(x, width, conv, name)
             x = conv(x, width, 3, strides, name=f"{name}_1")
             x = relu(x, name=f"{name}_1")
             x = conv(x, width, 3, name=f"{name}_2")

@@ -12,6 +12,8 @@ def count(weights):
 def assert_recipe(model, decay, path, size):
     """He's start, decay of all weights, and a file that needs Keras alone.
 
+    Also that batch normalization is synchronized, as asked for.
+
     Returns:
         Logits of two random images of that size.
     """
@@ -32,4 +34,6 @@ def assert_recipe(model, decay, path, size):
     loaded = keras.models.load_model(path)
     np.testing.assert_array_equal(loaded(x), logits)
     assert all(weight.regularizer for weight in loaded.trainable_weights)
+    norms = [layer for layer in loaded.layers if hasattr(layer, "synchronized")]
+    assert norms and all(layer.synchronized for layer in norms)
     return logits

@@ -102,7 +102,7 @@ def test_channels_first_as_global_setting_changes_nothing():
 
 def test_recipe_and_round_trip(tmp_path):
     assert cifar_resnet(8, 10).losses == []
-    model = cifar_resnet(8, 10, weight_decay=5e-4)
+    model = cifar_resnet(8, 10, weight_decay=5e-4, synchronized=True)
     assert model.name == "cifar_resnet8"
     assert_recipe(model, 5e-4, tmp_path / "net.keras", 32)
 

@@ -35,7 +35,8 @@ def test_number_of_parameters(build, expected, millions):
 @pytest.mark.parametrize("build", BUILDERS)
 class TestEveryDepth:
     def test_recipe_and_round_trip(self, build, tmp_path):
-        model = build(7, input_shape=(64, 64, 3), weight_decay=1e-4)
+        options = {"weight_decay": 1e-4, "synchronized": True}
+        model = build(7, input_shape=(64, 64, 3), **options)
         for layer in model.layers:
             if isinstance(layer, keras.layers.BatchNormalization):
                 assert layer.momentum == 0.9
