@@ -22,14 +22,10 @@ MADE = {
 
 
 def write(results, table, values, make, only=()):
-    """Write the records of some cells.
+    """Write the records of some cells of a table at the small scale.
 
-    Args:
-        results: Folder of the records.
-        table: Which table, at the small scale.
-        values: By column, the scores of seeds 0, 1, ...
-        make: From a score to what a record has beside `MADE` and its seed.
-        only: Words in the names of the cells.
+    `values` has by column the scores of seeds 0, 1, ..., `only` words in the
+    names of the cells; `make` gives what a record of a score has beside `MADE`.
     """
     names = ("masked_lm", "teacher", "student")
     places = Places(

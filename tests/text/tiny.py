@@ -45,25 +45,12 @@ def make_checkpoint(
     seed=0,
     **config,
 ):
-    """Write a random BERT in Hugging Face layout.
+    """Write a random BERT in Hugging Face layout; returns the directory.
 
-    Args:
-        directory: where to; made if it is not there.
-        head: with the masked-LM head `cls.predictions.*`.
-        pooler: with `pooler.dense.*`.
-        norms: `"gamma"` (gamma and beta) or `"weight"` (weight and bias).
-        prefix: of the encoder's names, `"bert."` or `""`.
-        shards: number of files; more than one come with an index.
-        tokenizer: `"tokenizer.json"`, `"vocab.txt"` or `None`.
-        lowercase: an uncased tokenizer.
-        vocabulary: pieces, `VOCABULARY` by default.
-        decoder: `"tied"`: a copy is stored, `"untied"`: a matrix of its own.
-        dtype: of the stored numbers.
-        seed: of the random numbers.
-        **config: entries of `config.json` in place of the defaults.
-
-    Returns:
-        The directory, as a path.
+    `norms` is "gamma" (gamma and beta) or "weight" (weight and bias), `prefix`
+    "bert." or "", `tokenizer` "tokenizer.json", "vocab.txt" or `None`. As
+    `decoder`, "tied" stores a copy and "untied" a matrix of its own. Several
+    `shards` come with an index. `config` has entries of `config.json`.
     """
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

@@ -16,11 +16,7 @@ MASK = 1
 
 
 class WordTable:
-    """A made masked LM: log-probabilities from a hash of what it sees.
-
-    Args:
-        allowed: Ids of the words.
-    """
+    """A made masked LM: log-probabilities from a hash of what it sees."""
 
     def __init__(self, allowed):
         self.allowed = np.asarray(allowed)

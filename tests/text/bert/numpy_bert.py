@@ -16,11 +16,7 @@ ACTIVATIONS = {
 
 
 class NumpyBert:
-    """One sentence at a time, no padding.
-
-    Args:
-        directory: A checkpoint in Hugging Face layout.
-    """
+    """A checkpoint in Hugging Face layout: one sentence at a time."""
 
     def __init__(self, directory):
         self.config = json.loads((directory / "config.json").read_text())
