@@ -23,10 +23,21 @@ FRAME_BYTES = 8 + 4 + 4
 
 
 def as_path(directory: str | os.PathLike) -> pathlib.Path:
-    """Gives a path on a disk or in an object store."""
-    if _is_remote(directory):
-        return extras.need("etils.epath", "text").Path(directory)
-    return pathlib.Path(directory)
+    """Gives a path on a disk, or in an object store that can be reached."""
+    if not _is_remote(directory):
+        return pathlib.Path(directory)
+    epath = extras.need("etils.epath", "text")
+    try:
+        path = epath.Path(directory)
+        path.exists()
+    except (KeyError, tf.errors.UnimplementedError):
+        raise ValueError(
+            "`directory` must be on a disk or in an object store: gs://, which "
+            "TensorFlow reads, or s3:// and others of fsspec with its library "
+            "(s3fs) and the environment variable EPATH_USE_TF=false. "
+            f"Received: directory={os.fspath(directory)!r}"
+        ) from None
+    return path
 
 
 def names_in(directory: pathlib.Path) -> list[str]:

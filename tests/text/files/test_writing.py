@@ -170,6 +170,13 @@ def test_an_object_store_holds_the_same(store, whole):
     assert list(files.read_records(place)) == list(files.read_records(whole))
 
 
+@pytest.mark.parametrize("scheme", ["s3", "ftp"])
+def test_other_object_stores_are_refused(scheme):
+    place = f"{scheme}://bucket/x"
+    with pytest.raises(ValueError, match=f"EPATH_USE_TF=.*'{place}'"):
+        fakes.write(place)
+
+
 @pytest.mark.parametrize(
     ("options", "difference"),
     [
