@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from tests.docs import blocks
 from tests.text import tiny
+from tests.text.files import fakes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
@@ -180,6 +181,27 @@ def test_text(run, tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "served"))
     assert "tokenize" in loaded.signatures
     assert (tmp_path / "student.keras").is_file()
+
+
+@pytest.mark.slow
+def test_augmenting_on_several_machines(run, tmp_path, monkeypatch):
+    pytest.importorskip("apache_beam")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # of the other processes
+    bert = str(tiny.make_checkpoint(tmp_path / "bert"))
+    rows = [f"the movie was {w} {i},{i % 2}" for i, w in enumerate("abc" * 4)]
+    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows, ""]))
+    page = (GUIDES / "augmenting_on_several_machines.md").read_text("utf-8")
+    page = page.replace(PRESET, bert)
+    for code in blocks.code(page, "bash"):
+        command = f"{sys.executable} -m keras_mmel_cli"
+        code = code.replace("keras-mmel", command)
+        subprocess.run(["bash", "-ec", code], check=True)
+    run("augmenting_on_several_machines", (PRESET, bert))
+    found = [
+        fakes.contents(tmp_path / n) for n in ("augmented", "loop", "beam")
+    ]
+    assert len(found[0]) == 7
+    assert found[0] == found[1] == found[2]
 
 
 def test_every_guide_runs_here():
