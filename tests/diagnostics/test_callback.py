@@ -84,18 +84,18 @@ def check_untouched(case, folder, scope=contextlib.nullcontext):
 
 TWO = {"examples": 12, "epochs": 2}
 HARD = Case(mask=True, compile=EAGER, **TWO)
-SOFT = {"objective": "soft", "teacher": True, "compile": EAGER, **TWO}
 CASES = {
     "hard": HARD,
-    "restless": Case(model="restless", mask=True, **SOFT),
+    "restless": Case(
+        "soft", "restless", mask=True, teacher=True, compile=EAGER, **TWO
+    ),
     "uniform": Case("uniform", compile={"steps_per_execution": 2}, **TWO),
-    "functional": Case(model="functional", **SOFT),
     "xla": Case(compile={"jit_compile": True}, **TWO),
 }
-SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in ("functional", "xla")]
+SLOW = pytest.param("xla", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("name", ["hard", "restless", "uniform", *SLOW])
+@pytest.mark.parametrize("name", ["hard", "restless", "uniform", SLOW])
 def test_training_is_the_same_bit_for_bit(name, tmp_path):
     case = CASES[name]
     mmel, run = check_untouched(case, tmp_path)

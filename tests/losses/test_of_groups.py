@@ -114,24 +114,6 @@ def test_tokens_change_class_one_by_one():
     check(expected, SOFT, taught, prediction, "crossentropy")
 
 
-def test_label_smoothing_is_for_labels():
-    # Smoothed label of 2 classes with 0.2: (0.9, 0.1). Teacher and soft
-    # targets are taken as they are.
-    prediction = [[0.5, 0.5], [0.25, 0.75]]
-    loss = losses.CategoricalCrossentropy(label_smoothing=0.2)
-    label, teacher = [[1.0, 0.0]], [[[1.0, 0.0], [1.0, 0.0]]]
-    smoothed = -0.9 * log(0.25) - 0.1 * log(0.75)
-    soft = -0.5 * log(0.25) - 0.5 * log(0.75)
-    taught = {"label": label, "teacher": teacher}
-    for objective, y, augmented in (
-        (HARD, label, smoothed),
-        (HARD, taught, log(4)),
-        (SOFT, label, soft),
-        (SOFT, taught, soft),
-    ):
-        check([log(2), augmented], objective, y, prediction, loss)
-
-
 # Binary
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import keras_mmel
+from tests import oracle
 from tests.plain_fit import assert_same_step
 
 layers = keras.layers
@@ -170,7 +171,7 @@ def test_outputs_add_up_before_the_views_are_weighted():
     right = np.take_along_axis(kind, CLASS[:, None, None], -1)[..., 0]
     found = 0.3 * squared - 2 * np.log(right)
     expected = {
-        "loss": np.mean(np.log(np.mean(np.exp(found), 1))),
+        "loss": oracle.maximal_expected_loss(found, 1.0).mean(),
         "original_loss": found[:, 0].mean(),
         "value_loss": squared[:, 0].mean(),
         "kind_loss": -np.log(right[:, 0]).mean(),
@@ -179,9 +180,5 @@ def test_outputs_add_up_before_the_views_are_weighted():
     }
     for name, number in expected.items():
         np.testing.assert_allclose(log[name][0], number, rtol=1e-5)
-    powers = np.exp(found)
-    np.testing.assert_allclose(
-        mmel.view_weights({"views": views}, LABELS),
-        powers / powers.sum(1, keepdims=True),
-        rtol=1e-5,
-    )
+    weights = mmel.view_weights({"views": views}, LABELS)
+    np.testing.assert_allclose(weights, oracle.view_weights(found, 1.0), 1e-5)

@@ -70,10 +70,6 @@ def test_replicas_equal_one_device(results, name, replicas):
         expected = cases.result(mmel, case)
     else:
         expected = one_device(name)
-    plain = found.pop("plain", np.array("none")).item()
-    if plain != "none":
-        assert replicas > 1
-        pytest.skip(f"plain Keras fails with replicas and this: {plain}")
     atol = 3e-3 if name == "mixed_float16" else 1e-6
     cases.assert_close(
         found, expected, atol=atol, but=NOT_EXACT.get(name, set())

@@ -251,20 +251,16 @@ def test_empty_data():
 # The wrapper itself
 
 
-@pytest.mark.parametrize(
-    "objective", ["Hard", "mmel", None, 1.0, keras_mmel.objectives.Hard]
-)
-def test_unknown_objective(objective):
-    with pytest.raises(ValueError, match="`objective` must be .*Received"):
-        keras_mmel.MMELModel(cases.build(Case()), objective)
-
-
-@pytest.mark.parametrize(
-    "model", [None, "model", keras.layers.Dense, keras.Model], ids=str
-)
-def test_not_a_model(model):
-    with pytest.raises(TypeError, match="`model` must be .*Received"):
-        keras_mmel.MMELModel(model)
+def test_what_cannot_be_wrapped():
+    model = cases.build(Case())
+    for objective in ("Hard", "mmel", None, 1.0, keras_mmel.objectives.Hard):
+        with pytest.raises(ValueError, match="`objective` must be .*Received"):
+            keras_mmel.MMELModel(model, objective)
+    for other in (None, "model", keras.layers.Dense, keras.Model):
+        with pytest.raises(TypeError, match="`model` must be .*Received"):
+            keras_mmel.MMELModel(other)
+    with pytest.raises(ValueError, match="not a wrapper"):
+        keras_mmel.MMELModel(keras_mmel.MMELModel(model))
 
 
 def test_an_input_called_views():
@@ -272,8 +268,3 @@ def test_an_input_called_views():
     model = keras.Model({"views": views}, keras.layers.Dense(1)(views))
     with pytest.raises(ValueError, match=r"another name.*\['views'\]"):
         keras_mmel.MMELModel(model)
-
-
-def test_wrapped_twice():
-    with pytest.raises(ValueError, match="not a wrapper"):
-        keras_mmel.MMELModel(keras_mmel.MMELModel(cases.build(Case())))
