@@ -15,15 +15,6 @@ def unlike_originals(views: np.ndarray) -> str | None:
 
     Returns:
         A sentence, or None where nothing stands out.
-
-    Example:
-
-    ```python
-    views = np.arange(1.0, 3.0).reshape(1, 2, 1) * np.arange(4)
-    views[:, 1:] /= 255
-    unlike_originals(views)
-    # "Views are from 0 to 0.02353, their originals from 0 to 3."
-    ```
     """
     views = np.asarray(views, "float32")
     originals, made = views[:, :1], views[:, 1:]

@@ -19,15 +19,10 @@ _STATEFUL = re.compile(
 
 
 def traced(augment: Any, trace: Callable, *args: Any) -> Any:
-    """Returns `trace(*args)`; raises where it draws numbers without a seed.
-
-    Args:
-        augment: The layer or function that is traced, for the message.
-        trace: Gives a concrete function, or adds to the graph around it.
-        *args: What it takes.
+    """Returns `trace(*args)`, a concrete function or a part of the graph.
 
     Raises:
-        ValueError: If there is chance that the seeds of views do not control.
+        ValueError: If `augment`, which is traced, draws without a seed.
     """
     before = _global_random_state()
     made = trace(*args)

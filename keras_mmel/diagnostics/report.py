@@ -178,14 +178,12 @@ def remarks(run: Run) -> list[str]:
 
 def _unlike_views(run):
     """What is wrong with most views, as far as pictures or texts show it."""
-    views, axes = run.images, (2, 3, 4)
-    if views is None:
-        if run.texts is None:
-            return None
-        views, axes = np.array(run.texts), ()
-    originals = views[:, :1]
+    if run.images is None and run.texts is None:
+        return None
+    views = np.array(run.texts if run.images is None else run.images)
+    axes = tuple(range(2, views.ndim))
     real = run.mask[:, 1:]
-    same = real & (views == originals).all(axis=axes)[:, 1:]
+    same = real & (views == views[:, :1]).all(axis=axes)[:, 1:]
     if 2 * same.sum() > real.sum():
         return (
             f"{same.sum()} of {real.sum()} views are identical to their "
@@ -193,12 +191,11 @@ def _unlike_views(run):
         )
     if run.images is None:
         return None
-    shown = run.mask.reshape(*run.mask.shape, 1, 1, 1)
-    unlike = ranges.unlike_originals(np.where(shown, views, originals))
-    return unlike and (
-        f"The views look like no version of their originals. {unlike} These "
-        "are values of the pictures, from 0 to 255. An augmentation must keep "
-        "the range of values: the original is a view as well."
+    padding = np.expand_dims(~run.mask, axes)
+    seen = ranges.unlike_originals(np.where(padding, views[:, :1], views))
+    return seen and (
+        f"The pictures of views are nothing like those of their originals: "
+        f"{seen} An augmentation must keep the range of values."
     )
 
 
