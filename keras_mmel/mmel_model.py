@@ -311,6 +311,7 @@ class MMELModel(GroupTrainer):
         scores["worst_accuracy"]  # right under every view
         ```
         """
+        self._assert_compile_called("evaluate_views")
         return evaluate_views(self, x, y, **options)
 
     def _losses_and_weights(self, x, y):

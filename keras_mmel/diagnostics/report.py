@@ -134,7 +134,7 @@ def remarks(run: Run) -> list[str]:
         )
     seen = _unlike_views(run)
     if seen:
-        said.append(seen)
+        return [*said, seen]
     counted = run.counted.sum(axis=1)
     effective, lambda_p = found["effective_views"], run.lambda_p[-1]
     if math.isnan(effective) or math.isnan(lambda_p) or counted.max() <= 1:
@@ -147,12 +147,9 @@ def remarks(run: Run) -> list[str]:
         f"{found['spread']:.3g} (standard deviation)."
     )
     if way > _NEARLY_EQUAL:
-        advice = (
-            " A smaller lambda_p, or views that differ more, would make a "
-            "difference to the plain mean."
-        )
         said.append(
-            f"The weights are nearly equal: {beside}{'' if seen else advice}"
+            f"The weights are nearly equal: {beside} A smaller lambda_p, or "
+            "views that differ more, would make a difference to the plain mean."
         )
     elif way < _NEARLY_ONE:
         said.append(

@@ -101,6 +101,6 @@ def test_remarks_say_that_views_are_wrong(settings, said):
     if "images" in settings:
         view = settings["images"]
         settings = {"images": np.stack([PICTURE, view, view])[None]}
-    views, weights = remarks(run_of([[1.0, 1.1, 0.9]], **settings))
-    assert said in views
-    assert "nearly equal" in weights and "smaller lambda_p" not in weights
+    # And that is all they say: a smaller lambda_p would not help.
+    (found,) = remarks(run_of([[1.0, 1.1, 0.9]], **settings))
+    assert said in found

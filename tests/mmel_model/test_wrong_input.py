@@ -227,7 +227,8 @@ def test_uncompiled():
     with pytest.raises(ValueError, match=r"compile\(\)"):
         mmel.view_weights({"views": X}, Y)
     mmel.model.compile("sgd", "mse")
-    for method in (mmel.fit, mmel.evaluate, mmel.view_weights):
+    methods = ("fit", "evaluate", "view_weights", "evaluate_views")
+    for method in map(mmel.__getattribute__, methods):
         with pytest.raises(ValueError, match=r"`compile\(\)` of the `MMELM"):
             method({"views": X}, Y)
     mmel.compile("sgd")
