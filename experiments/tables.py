@@ -310,6 +310,24 @@ def text_generation(record: dict) -> str:
     )
 
 
+@from_record("benchmarks/text_processes")
+def text_processes(record: dict) -> str:
+    """What a sentence costs in several processes."""
+    rows = [
+        [
+            arm,
+            f"{found['start_cpu_seconds']['median']:.1f}",
+            f"{found['cpu_ms_per_sentence']['median']:.2f}",
+            markdown.quartiles(found["cpu_to_one"]),
+            markdown.quartiles(found["throughput_to_one"]),
+        ]
+        for arm, found in record["arms"].items()
+    ]
+    header = ["augmenting", "start, CPU s", "a sentence, CPU ms"]
+    header += ["CPU to one process", "sentences a second to one process"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
 @from_record("benchmarks/diagnostics")
 def diagnostics(record: dict) -> str:
     """What watching view weights costs."""
@@ -342,6 +360,7 @@ TABLES = (
         "step": from_record("benchmarks/step")(_steps),
         "step_jit": from_record("benchmarks/step_jit")(_steps),
         "text_generation": text_generation,
+        "text_processes": text_processes,
         "diagnostics": diagnostics,
     }
     | {

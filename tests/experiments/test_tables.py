@@ -297,6 +297,8 @@ def test_costs(tmp_path):
     step = {"cpu_ms_per_step": 2.345, "ratio_to_plain": RATIO}
     case = {"examples": 4, "views": 10, "methods": {"hard": step}}
     arm = {"sentences_per_cpu_second": RATIO, "ours_to_this": RATIO}
+    share = {"start_cpu_seconds": RATIO, "cpu_ms_per_sentence": RATIO}
+    share |= {"cpu_to_one": RATIO, "throughput_to_one": RATIO}
     look = {"cpu_ms_per_look": 45.6, "looks_per_fit": 3.0, "epochs": 12}
     look |= step | {"steps_per_epoch": 200, "share_of_looks": 0.0123}
     views = {"views": 10, "batch_size": 128}
@@ -319,6 +321,12 @@ def test_costs(tmp_path):
             {"sizes": {"tiny": {"arms": {"nlpaug": arm}}}},
             "BERT-tiny: nlpaug",
             ["1.01", "1.0 (0.9 to 1.1)"],
+        ),
+        (
+            "text_processes",
+            {"arms": {"two processes": share}},
+            "two processes",
+            ["1.0", "1.01", *["1.01 (0.90 to 1.10)"] * 2],
         ),
         (
             "diagnostics",
