@@ -304,23 +304,17 @@ def text_generation(record: dict) -> str:
         for arm, figures in found["arms"].items()
     ]
     header = ["four samples of a sentence", "sentences a CPU-second"]
-    return (
-        markdown.table([*header, "ours to this"], rows)
-        + f"\n{markdown.origin([record])}.\n"
-    )
+    header += ["ours to this"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
 @from_record("benchmarks/text_processes")
 def text_processes(record: dict) -> str:
     """What a sentence costs in several processes."""
+    names = ("start_cpu_seconds", "cpu_ms_per_sentence", "cpu_to_one")
+    names += ("throughput_to_one",)
     rows = [
-        [
-            arm,
-            f"{found['start_cpu_seconds']['median']:.1f}",
-            f"{found['cpu_ms_per_sentence']['median']:.2f}",
-            markdown.quartiles(found["cpu_to_one"]),
-            markdown.quartiles(found["throughput_to_one"]),
-        ]
+        [arm, *(markdown.quartiles(found[name]) for name in names)]
         for arm, found in record["arms"].items()
     ]
     header = ["augmenting", "start, CPU s", "a sentence, CPU ms"]

@@ -326,7 +326,7 @@ def test_costs(tmp_path):
             "text_processes",
             {"arms": {"two processes": share}},
             "two processes",
-            ["1.0", "1.01", *["1.01 (0.90 to 1.10)"] * 2],
+            ["1.01 (0.90 to 1.10)"] * 4,
         ),
         (
             "diagnostics",
