@@ -216,9 +216,13 @@ def _buffer_size(examples, shuffle_buffer):
 
 def _look(is_first, views):
     """Warns where the views of the first batch are nothing like originals."""
+    said = []
 
     def warn(*leaves):
         for seen in filter(None, map(ranges.unlike_originals, leaves)):
+            if said:
+                break  # in an earlier epoch, with other numbers
+            said.append(seen)
             warnings.warn(
                 f"{seen} The original is a view as well and is not augmented, "
                 "so an augmentation must keep the range of values: scale in "
