@@ -21,8 +21,9 @@ from keras_mmel.text.augmentation.search import beam_search
 from keras_mmel.text.augmentation.search import greedy
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
-# Texts that are encoded, sorted by length and filled together, per slot.
-_TEXTS_PER_SLOT = 8
+# Texts that are sorted by length and filled together, per slot: many of a model
+# of width 128, where full calls matter, one of BERT-base, where time passes.
+_TEXTS_PER_SLOT, _WIDTH = 8, 1024
 
 
 class MaskedLMAugmenter:
@@ -198,7 +199,7 @@ class MaskedLMAugmenter:
     ) -> Iterator[list[Augmented]]:
         """Makes augmented samples of a stream of texts of any length.
 
-        `8 * slots` texts are held in memory at a time. Ids are not compared
+        At most `8 * slots` texts are in memory at a time. Ids are not compared
         with those of earlier texts.
 
         Args:
@@ -209,7 +210,8 @@ class MaskedLMAugmenter:
             The samples of each text, in the order of the texts.
         """
         examples = iter(examples)
-        size = _TEXTS_PER_SLOT * self.slots
+        width = self._encoder.tokens.shape[1]
+        size = min(_TEXTS_PER_SLOT, max(1, _WIDTH // width)) * self.slots
         while window := list(itertools.islice(examples, size)):
             names = [_name_of(example_id) for example_id, _ in window]
             # One sentence may come as a tuple, as in records.

@@ -7,6 +7,7 @@ import pytest
 
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import load_masked_lm
+from keras_mmel.text.augmentation import augmenter as augmenters
 from keras_mmel.text.augmentation.masking import count_masked
 from tests.text import tiny
 
@@ -129,7 +130,7 @@ def test_independent_of_batch_order_shard_and_slots(masked_lm, search):
     assert base.augment(texts[:1], names[:1]) == expected[:1]
 
 
-def test_stream_is_lazy_and_in_order(masked_lm):
+def test_stream_is_lazy_and_in_order(masked_lm, monkeypatch):
     augmenter = MaskedLMAugmenter(masked_lm, 1, slots=2)
     taken = []
 
@@ -146,6 +147,11 @@ def test_stream_is_lazy_and_in_order(masked_lm):
     assert len(taken) == 32
     expected = augmenter.augment([("the film", "a book"), "the film"] * 15)
     assert [first, *rest] == expected
+    # Fewer of a wide model, as this one of width 16 now is.
+    monkeypatch.setattr(augmenters, "_WIDTH", 32)
+    taken.clear()
+    assert next(augmenter.augment_stream(examples())) == first
+    assert len(taken) == 4
 
 
 def test_config_tells_what_decides(tmp_path, masked_lm, augmenter):
