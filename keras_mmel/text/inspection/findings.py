@@ -1,7 +1,6 @@
 """What augmented files hold, counted in one pass and said in words."""
 
 import dataclasses
-import itertools
 import random
 from collections import Counter
 from collections import defaultdict
@@ -98,7 +97,6 @@ class _Counts:
         self.views = Counter()
         self.lengths = defaultdict(Counter)
         self.labels = Counter()
-        self.same = self.doublets = 0
         # Of each share and mean, by its name or the class that it is of.
         self.totals, self.sizes = Counter(), Counter()
 
@@ -117,11 +115,6 @@ class _Counts:
             self.lengths["words of a view"][_length(view)] += 1
             share = _other_words(original, view)
             self.see("words of a view that were replaced", share)
-        for pair in itertools.combinations(views, 2):
-            self.see("words in which two views differ", _other_words(*pair))
-        same = views.count(original)
-        self.same += same
-        self.doublets += len(views) - len(set(views)) - max(0, same - 1)
 
     def add_teacher(self, record):
         label, own = record.label, record.teacher
@@ -155,10 +148,7 @@ class _Counts:
         )
         views = self.lengths["words of a view"].total()
         lengths = ("words of an original", "words of a view")
-        shares = (
-            "words of a view that were replaced",
-            "words in which two views differ",
-        )
+        replaced = "words of a view that were replaced"
         teacher = (
             "originals that get their label",
             "views that get this label",
@@ -174,11 +164,7 @@ class _Counts:
                 for name in (*lengths, "tokens of an original")
                 if self.lengths[name]
             ],
-            "Distinctness": [
-                *((name, self._share(name)) for name in shares),
-                ("views equal to their original", f"{self.same}"),
-                ("views equal to another view", f"{self.doublets}"),
-            ],
+            "Views": [(replaced, self._share(replaced))],
             "Teacher": [
                 ("teacher", "no predictions; `keras-mmel label` adds them")
             ],
