@@ -16,9 +16,7 @@ RESULTS = records.ROOT / "experiments/results/evidence"
 def single_threaded():
     """One thread for TensorFlow, so that CPU-seconds compare."""
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    # A step that waits for its data holds one: with a single one it may wait
-    # forever.
-    tf.config.threading.set_inter_op_parallelism_threads(2)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def one_thread():
