@@ -14,6 +14,7 @@ from examples import records
 from examples.runs import Progress
 from tests.examples import toy_images
 from tests.examples.toy_images import run
+from tests.scores.test_of_views import ece_loop
 
 METHODS = ("--method", "all", "maxup", "--epochs", "1")
 
@@ -152,12 +153,11 @@ def test_score():
     model = keras.Sequential([keras.Input((8, 8, 1)), *layers])
     found = images.score(model, pictures, labels)
     p = scipy.special.softmax(np.float64(model(pictures)), axis=1)
-    confidence, right = p.max(axis=1), p.argmax(axis=1) == labels
+    right = p.argmax(axis=1) == labels
     assert found["accuracy"] == pytest.approx(right.mean())
     assert found["nll"] == pytest.approx(log_loss(labels, p), rel=1e-5)
-    place = np.ceil(confidence * 15)
-    gaps = [(right - confidence)[place == one].sum() for one in range(1, 16)]
-    assert found["ece"] == pytest.approx(np.abs(gaps).sum() / 60, abs=1e-6)
+    ece = ece_loop(p.max(axis=1), right)
+    assert found["ece"] == pytest.approx(ece, abs=1e-6)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from examples import cifar
 from examples import glue_settings
 from examples import imagenet
 from examples import images
+from examples import quickstart
 from examples import records
 from examples import runs
 from examples.glue_tasks import TASKS
@@ -195,6 +196,7 @@ def test_infinity_is_a_word(of):
         (imagenet, POOLED[:3] + ["1"], "--fixed_views must be at least 2"),
         (cifar, ["--method", "da", "--fixed_views", "0"], "at least 1"),
         (imagenet, ["--depth", "20"], "invalid choice"),
+        (quickstart, ["--seeds", "0"], "--seeds must be at least 1"),
         (glue_settings, ["all", "--num_views", "1"], "--num_views must be at"),
         (glue_settings, ["all", "--tasks", "wnli"], "invalid choice"),
         (glue_settings, ["all", "--num_augmented", "3"], "at least --num"),
