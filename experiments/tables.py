@@ -12,6 +12,7 @@ import statistics
 
 from examples.glue_tasks import TASKS
 from experiments import comparisons
+from experiments import costs
 from experiments import digits_table
 from experiments import markdown
 from experiments import paired
@@ -63,14 +64,6 @@ _EVIDENCE = {
     "text-sst2-no-dropout": (None, 0.0),
     "text-cola": (None, 0.0),
     "text-mrpc": (None, 0.0),
-}
-_SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}
-_ARMS = {
-    "ours": "`MaskedLMAugmenter`",
-    "ours_jit": "the same, compiled with XLA",
-    "keras_loop": "algorithm 2 as a plain loop, Keras",
-    "transformers_loop": "algorithm 2 as a plain loop, transformers",
-    "nlpaug": "nlpaug",
 }
 
 
@@ -259,89 +252,6 @@ def averages(results: pathlib.Path) -> str:
     return markdown.table(["row", "printed", "mean of its cells"], rows)
 
 
-# Costs
-
-
-@from_record("benchmarks/pipeline")
-def pipeline(record: dict) -> str:
-    """What a view costs in the input pipeline."""
-    rows = [
-        [name.replace("_", " "), *map(markdown.quartiles, found.values())]
-        for name, found in record["pipelines"].items()
-    ]
-    header = [f"{record['views']} views, batches of {record['batch_size']}"]
-    for name in next(iter(record["pipelines"].values())):
-        header.append(name.replace("_", " "))
-    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
-
-
-def _steps(record):
-    rows = [
-        [
-            f"{case}, {method}",
-            f"{found['examples']} x {found['views']}",
-            f"{figures['cpu_ms_per_step']:.2f}",
-            markdown.quartiles(figures["ratio_to_plain"], 3),
-        ]
-        for case, found in record["cases"].items()
-        for method, figures in found["methods"].items()
-    ]
-    step = "one training step" + ", XLA" * record["jit_compile"]
-    header = [step, "groups x views", "CPU ms", "ratio to plain `fit`"]
-    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
-
-
-@from_record("benchmarks/text_generation")
-def text_generation(record: dict) -> str:
-    """Sentences a CPU-second of each way to augment."""
-    rows = [
-        [
-            f"{_SIZES[size]}: {_ARMS[arm]}",
-            f"{figures['sentences_per_cpu_second']['median']:.3g}",
-            markdown.quartiles(figures["ours_to_this"], 1),
-        ]
-        for size, found in record["sizes"].items()
-        for arm, figures in found["arms"].items()
-    ]
-    header = ["four samples of a sentence", "sentences a CPU-second"]
-    header += ["ours to this"]
-    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
-
-
-@from_record("benchmarks/text_processes")
-def text_processes(record: dict) -> str:
-    """What a sentence costs in several processes."""
-    names = ("start_cpu_seconds", "cpu_ms_per_sentence", "cpu_to_one")
-    names += ("throughput_to_one",)
-    rows = [
-        [arm, *(markdown.quartiles(found[name]) for name in names)]
-        for arm, found in record["arms"].items()
-    ]
-    header = ["augmenting", "start, CPU s", "a sentence, CPU ms"]
-    header += ["CPU to one process", "sentences a second to one process"]
-    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
-
-
-@from_record("benchmarks/diagnostics")
-def diagnostics(record: dict) -> str:
-    """What watching view weights costs."""
-    rows = [
-        [
-            case,
-            f"{found['cpu_ms_per_step']:.2f}",
-            f"{found['cpu_ms_per_look']:.0f}",
-            f"{found['looks_per_fit']:.1f} in {found['epochs']} epochs of "
-            f"{found['steps_per_epoch']} steps",
-            f"{100 * found['share_of_looks']:.2f}",
-            markdown.quartiles(found["ratio_to_plain"], 3),
-        ]
-        for case, found in record["cases"].items()
-    ]
-    header = ["`fit` with `ViewWeights`", "CPU ms a step", "CPU ms a look"]
-    header += ["looks", "share of looks, %", "`fit` with to without"]
-    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
-
-
 TABLES = (
     {
         "helps": helps,
@@ -350,12 +260,10 @@ TABLES = (
         "text_quickstart": text_quickstart,
         "glue": glue,
         "averages": averages,
-        "pipeline": pipeline,
-        "step": from_record("benchmarks/step")(_steps),
-        "step_jit": from_record("benchmarks/step_jit")(_steps),
-        "text_generation": text_generation,
-        "text_processes": text_processes,
-        "diagnostics": diagnostics,
+    }
+    | {
+        name: from_record(f"benchmarks/{name}")(table)
+        for name, table in costs.TABLES.items()
     }
     | {
         name: from_record(f"evidence/{name}")(

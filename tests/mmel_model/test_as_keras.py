@@ -111,6 +111,21 @@ def test_the_direction_of_the_original_loss_is_known(tmp_path):
 # Structures and precision
 
 
+def test_accumulated_groups_are_one_batch():
+    found, expected = (
+        cases.train(
+            Case(
+                optimizer=cases.sgd(gradient_accumulation_steps=steps),
+                examples=16,
+                batch_size=size,
+                epochs=2,
+            )
+        )
+        for size, steps in ((2, 4), (8, None))
+    )
+    cases.assert_close(found, expected)
+
+
 def test_outputs_with_the_names_of_the_contract_are_refused():
     inputs = keras.Input((cases.FEATURES,))
     names = ("label", "teacher")

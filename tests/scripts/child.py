@@ -17,7 +17,8 @@ class Child:
     """A running process; `finish` waits for it.
 
     Args:
-        script: Name of a module of this folder, or path of a program.
+        script: Name of a module of this folder, or path of a program, which
+            runs where it lies.
         *args: Its arguments.
         **environ: Variables added to the environment.
     """
@@ -28,8 +29,10 @@ class Child:
         program = [script] if is_path else ["-m", f"tests.scripts.{script}"]
         self._process = subprocess.Popen(
             [sys.executable, *program, *map(str, args)],
-            cwd=ROOT,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environ},
+            cwd=script.parent if is_path else ROOT,
+            env=os.environ
+            | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+            | environ,
             stdout=self._output,
             stderr=subprocess.STDOUT,
         )

@@ -1,0 +1,116 @@
+"""Tables of what things cost, each from the record of a benchmark."""
+
+from experiments import markdown
+
+_SIZES = {"tiny": "BERT-tiny", "base": "BERT-base, random weights"}
+_ARMS = {
+    "ours": "`MaskedLMAugmenter`",
+    "ours_jit": "the same, compiled with XLA",
+    "keras_loop": "algorithm 2 as a plain loop, Keras",
+    "transformers_loop": "algorithm 2 as a plain loop, transformers",
+    "nlpaug": "nlpaug",
+}
+
+
+def pipeline(record: dict) -> str:
+    """What a view costs in the input pipeline."""
+    rows = [
+        [name.replace("_", " "), *map(markdown.quartiles, found.values())]
+        for name, found in record["pipelines"].items()
+    ]
+    header = [f"{record['views']} views, batches of {record['batch_size']}"]
+    for name in next(iter(record["pipelines"].values())):
+        header.append(name.replace("_", " "))
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+def steps(record: dict) -> str:
+    """What a training step costs beside plain `fit`."""
+    rows = [
+        [
+            f"{case}, {method}",
+            f"{found['examples']} x {found['views']}",
+            f"{figures['cpu_ms_per_step']:.2f}",
+            markdown.quartiles(figures["ratio_to_plain"], 3),
+        ]
+        for case, found in record["cases"].items()
+        for method, figures in found["methods"].items()
+    ]
+    step = "one training step" + ", XLA" * record["jit_compile"]
+    header = [step, "groups x views", "CPU ms", "ratio to plain `fit`"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+def accumulation(record: dict) -> str:
+    """What gradient accumulation saves."""
+    rows = [
+        [
+            f"{size}",
+            markdown.quartiles(found["megabytes"], 0),
+            markdown.quartiles(found["cpu_ms_per_update"], 0),
+        ]
+        for size, found in record["at_a_time"].items()
+    ]
+    groups = f"ResNet-20, {record['groups']} groups of {record['views']} views"
+    header = [f"{groups}: at a time", "MB", "CPU ms an update"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+def text_generation(record: dict) -> str:
+    """Sentences a CPU-second of each way to augment."""
+    rows = [
+        [
+            f"{_SIZES[size]}: {_ARMS[arm]}",
+            f"{figures['sentences_per_cpu_second']['median']:.3g}",
+            markdown.quartiles(figures["ours_to_this"], 1),
+        ]
+        for size, found in record["sizes"].items()
+        for arm, figures in found["arms"].items()
+    ]
+    header = ["four samples of a sentence", "sentences a CPU-second"]
+    header += ["ours to this"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+def text_processes(record: dict) -> str:
+    """What a sentence costs in several processes."""
+    names = ("start_cpu_seconds", "cpu_ms_per_sentence", "cpu_to_one")
+    names += ("throughput_to_one",)
+    rows = [
+        [arm, *(markdown.quartiles(found[name]) for name in names)]
+        for arm, found in record["arms"].items()
+    ]
+    header = ["augmenting", "start, CPU s", "a sentence, CPU ms"]
+    header += ["CPU to one process", "sentences a second to one process"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+def diagnostics(record: dict) -> str:
+    """What watching view weights costs."""
+    rows = [
+        [
+            case,
+            f"{found['cpu_ms_per_step']:.2f}",
+            f"{found['cpu_ms_per_look']:.0f}",
+            f"{found['looks_per_fit']:.1f} in {found['epochs']} epochs of "
+            f"{found['steps_per_epoch']} steps",
+            f"{100 * found['share_of_looks']:.2f}",
+            markdown.quartiles(found["ratio_to_plain"], 3),
+        ]
+        for case, found in record["cases"].items()
+    ]
+    header = ["`fit` with `ViewWeights`", "CPU ms a step", "CPU ms a look"]
+    header += ["looks", "share of looks, %", "`fit` with to without"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
+# By the names of their records.
+TABLES = {
+    "step": steps,
+    "step_jit": steps,
+    "accumulation": accumulation,
+    "pipeline": pipeline,
+    "text_generation": text_generation,
+    "text_processes": text_processes,
+    "diagnostics": diagnostics,
+}
