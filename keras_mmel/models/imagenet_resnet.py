@@ -26,19 +26,13 @@ def resnet18(
         num_classes: Number of logits.
         input_shape: `(height, width, channels)`; height and width may be
             `None`.
-        weight_decay: Coefficient of weight decay, as of `torch.optim.SGD`: an
-            L2 regularizer of half as much on every trainable weight, those of
-            biases and batch normalization included. It is part of the logged
-            `loss`. `weight_decay` of `keras.optimizers.SGD` passes the
-            momentum by, and is weaker by a factor of ten at 0.9.
-        synchronized: Whether batch normalization sees the batches of all
-            replicas of a `tf.distribute` strategy as one; TensorFlow only.
+        weight_decay: Coefficient, as `keras_mmel.models.cifar_resnet` has it.
+        synchronized: Whether batch normalization is that of all replicas.
         name: Name of the model.
 
     Returns:
-        A functional `keras.Model` from `(batch, height, width, channels)`
-        floats, normalized by the caller, to `(batch, num_classes)` logits. It
-        is made of Keras's own layers, so its files load without this package.
+        A functional `keras.Model` to `(batch, num_classes)` logits, from
+        images as `cifar_resnet` takes them.
 
     Raises:
         ValueError: If `num_classes` or `weight_decay` is out of range.

@@ -36,11 +36,8 @@ def splits_batches(strategy: Any) -> bool:
     if keras.backend.backend() == "tensorflow":
         return has_workers(strategy)
     found = keras.distribution.distribution()
-    return (
-        found is not None
-        and found.num_processes > 1
-        and found.auto_shard_dataset
-    )
+    several = found is not None and found.num_processes > 1
+    return several and found.auto_shard_dataset
 
 
 def for_log(logs: Any) -> Any:

@@ -10,7 +10,7 @@ from tests.docs import blocks
 from tests.scripts import child
 
 
-def run(guide, part, folder, environs, processes=1):
+def run(guide, part, folder, environs, processes=1, change=("", "")):
     """Weights of the models that a program of a guide saved."""
     page = child.ROOT / "docs" / "guides" / f"{guide}.md"
     code = blocks.code(page.read_text("utf-8"), "python")
@@ -19,7 +19,7 @@ def run(guide, part, folder, environs, processes=1):
         "tensorflow": f"{code[0]}{code[1]}\nif is_chief: model.save('5.keras')",
         "jax": code[2],
         "torch": code[3],
-    }[part]
+    }[part].replace(*change)
     folder.mkdir()
     program = folder / "train.py"
     program.write_text(
@@ -74,14 +74,37 @@ def one_jax_device(tmp_path_factory):
     return run("several_machines", "jax", folder, environs)
 
 
-@pytest.mark.parametrize(
-    ("processes", "devices"),
-    [(2, 2), pytest.param(1, 4, marks=pytest.mark.slow)],
+MODEL_PARALLEL = """
+layout = keras.distribution.LayoutMap(
+    keras.distribution.DeviceMesh((2, 2), ["batch", "model"])
 )
-def test_jax(tmp_path, one_jax_device, processes, devices):
+layout["conv.*kernel"] = (None, None, None, "model")
+layout["dense.*kernel"] = ("model", None)
+keras.distribution.set_distribution(
+    keras.distribution.ModelParallel(
+        layout_map=layout, batch_dim_name="batch"
+    )
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("processes", "devices", "change"),
+    [
+        (2, 2, ("", "")),
+        pytest.param(
+            1,
+            4,
+            ("keras.utils.set", f"{MODEL_PARALLEL}keras.utils.set"),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_jax(tmp_path, one_jax_device, processes, devices, change):
     environs = functools.partial(for_jax, devices=devices)
     settings = "several_machines", "jax", tmp_path / "many"
-    assert_close(run(*settings, environs, processes), one_jax_device)
+    found = run(*settings, environs, processes, change)
+    assert_close(found, one_jax_device)
 
 
 def test_torch(tmp_path):
