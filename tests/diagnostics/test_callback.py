@@ -139,25 +139,24 @@ def test_two_replicas_train_on_as_if_nobody_looked(tmp_path):
 def of_one_fit(tmp_path_factory):
     """Many callbacks that saw one fit of three epochs of three steps."""
     path = tmp_path_factory.mktemp("run") / "folder" / "run.npz"
-    probe, found = groups_of(HARD), {"files": []}
+    probe, sizes = groups_of(HARD), []
     bad = {**probe[0], "views": probe[0]["views"].copy()}
     bad["views"][2, 0] = np.nan
-    found["every"] = ViewWeights(probe, every_n_steps=3, save_to=path)
-    found["default"] = ViewWeights(probe)
-    found["late"] = ViewWeights(probe, every_n_steps=15)
-    found["steps"] = ViewWeights(probe, every_n_steps=4)
-    found["bad"] = ViewWeights((bad, probe[1]), every_n_steps=3)
-
-    class Reader(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            found["files"].append(len(Run.load(path).weights))
-
-    watching = [value for name, value in found.items() if name != "files"]
-    found["mmel"] = cases.compiled(HARD)
-    found["history"] = cases.fit(
-        found["mmel"], HARD, epochs=3, callbacks=[*watching, Reader()]
+    watching = {
+        "every": ViewWeights(probe, every_n_steps=3, save_to=path),
+        "default": ViewWeights(probe),
+        "late": ViewWeights(probe, every_n_steps=15),
+        "steps": ViewWeights(probe, every_n_steps=4),
+        "bad": ViewWeights((bad, probe[1]), every_n_steps=3),
+    }
+    reader = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda *_: sizes.append(len(Run.load(path).weights))
     )
-    return {**found, "path": path, "probe": probe}
+    mmel = cases.compiled(HARD)
+    callbacks = [*watching.values(), reader]
+    history = cases.fit(mmel, HARD, epochs=3, callbacks=callbacks)
+    found = {"mmel": mmel, "history": history, "files": sizes}
+    return {**watching, **found, "path": path, "probe": probe}
 
 
 def test_losses_are_those_of_the_formula(of_one_fit):

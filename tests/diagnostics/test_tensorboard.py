@@ -10,27 +10,22 @@ from keras_mmel.diagnostics import tensorboard
 from tests.diagnostics.runs import run_of
 
 
-def events(folder):
-    """Tag -> step -> (plugin, value)."""
-    found = {}
-    for path in sorted(folder.rglob("events.out.tfevents.*")):
-        for record in tf.data.TFRecordDataset(str(path)):
-            event = event_pb2.Event.FromString(record.numpy())
-            for value in event.summary.value:
-                tag = value.tag.removeprefix("view_weights/")
-                found.setdefault(tag, {})[event.step] = (
-                    value.metadata.plugin_data.plugin_name,
-                    tf.make_ndarray(value.tensor),
-                )
-    return found
-
-
 def written(run, folder):
-    """The events of a run."""
+    """The events of a run: tag -> step -> (plugin, value)."""
     writer = tensorboard.open_writer(folder)
     tensorboard.write_record(writer, run)
     writer.close()
-    return events(folder)
+    found = {}
+    (path,) = folder.rglob("events.out.tfevents.*")
+    for record in tf.data.TFRecordDataset(str(path)):
+        event = event_pb2.Event.FromString(record.numpy())
+        for value in event.summary.value:
+            tag = value.tag.removeprefix("view_weights/")
+            found.setdefault(tag, {})[event.step] = (
+                value.metadata.plugin_data.plugin_name,
+                tf.make_ndarray(value.tensor),
+            )
+    return found
 
 
 def test_scalars_are_those_of_the_summary(tmp_path):

@@ -6,10 +6,10 @@ import pytest
 from examples import fine_tuning
 from examples import glue
 from examples import records
-from examples.runs import Progress
 from keras_mmel import text
 from keras_mmel.text import files
 from tests.examples import glue_fakes
+from tests.examples import stopping
 from tests.text import tiny
 
 TOY = ["--batch_size", "8", "--num_views", "3", "--epochs", "2"]
@@ -94,24 +94,13 @@ class TestEveryStep:
     ):
         folder, found = whole
         (tmp_path / "work").symlink_to(folder / "work")
-        begin = Progress.on_epoch_begin
-
-        def stop(self, epoch, logs=None):
-            if epoch == 1:
-                raise KeyboardInterrupt
-            begin(self, epoch, logs)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Progress, "on_epoch_begin", stop)
-            with pytest.raises(KeyboardInterrupt):
-                run(tmp_path, bert, "train", *ALL[1:])
-        parts = run(tmp_path, bert, "train", *ALL[1:])[STUDENT]
-        assert "continues after epoch 1" in capsys.readouterr().out
-        assert parts["settings"] == found[STUDENT]["settings"]
-        for name, curve in found[STUDENT]["curves"].items():
-            np.testing.assert_allclose(
-                parts["curves"][name], curve, rtol=1e-4, err_msg=name
-            )
+        stopping.check_goes_on(
+            lambda: run(tmp_path, bert, "train", *ALL[1:])[STUDENT],
+            found[STUDENT],
+            1,
+            monkeypatch,
+            capsys,
+        )
 
 
 @pytest.mark.slow

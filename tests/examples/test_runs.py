@@ -222,16 +222,15 @@ class TestChoices:
         assert of_glue("mmel-s", "--soft_gradient")["soft_gradient"] is True
 
     def test_groups_are_made_by_them(self, monkeypatch):
-        seen = []
-        monkeypatch.setattr(
-            keras_mmel.data,
-            "group_views",
-            lambda *_, **options: seen.append(options),
-        )
-        for options in ((), [*POOLED, "--augment_original"]):
-            settings = of_cifar("uniform", *options)
+        groups = keras_mmel.data, "group_views"
+        monkeypatch.setattr(*groups, lambda *_, **options: options)
+        first, second = (
             images.training_data(settings, None, None, shuffle=False)
-        first, second = seen
+            for settings in (
+                of_cifar("uniform"),
+                of_cifar("uniform", *POOLED, "--augment_original"),
+            )
+        )
         assert (first["pool"], first["augment_original"]) == (None, False)
         assert (second["pool"], second["augment_original"]) == (4, True)
         assert first["shuffle"] is second["shuffle"] is False

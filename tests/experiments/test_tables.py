@@ -15,9 +15,21 @@ from experiments import tables
 from experiments.reproduce.cells import Cell
 from experiments.reproduce.paper import PaperValue
 from experiments.reproduce.paper import read
-from tests.experiments import cell_records
-from tests.experiments.cell_records import MADE
 
+ENVIRONMENT = {
+    "accelerators": [],
+    "cores": 2,
+    "cpu": "Made Up 1",
+    "commit": "0123456789",
+    "dirty": False,
+    "keras": "3.15.1",
+    "backend": "tensorflow",
+}
+MADE = {
+    "command": "python -m experiments.made_up",
+    "environment": ENVIRONMENT,
+    "hours": 0.5,
+}
 ACCURACY = {
     "da": [0.4, 0.41],
     "uniform": [0.5, 0.54, 0.52],
@@ -45,28 +57,21 @@ def p_of(one, other):
     return f"{scipy.stats.ttest_rel(one, other).pvalue:.3f}"
 
 
-def write_rivals(results, only="1000"):
-    def make(score):
-        return {
-            "scores": {"accuracy": score, "nll": 1.5, "ece": 0.123},
-            "curves": {"effective_views": [5.0, 4.5]},
-        }
-
-    cell_records.write(results, "rivals", ACCURACY, make, [only])
-
-
-class TestMarkdown:
-    def test_origin(self):
-        changed = MADE["environment"] | {"dirty": True}
-        changed |= {"accelerators": ["GPU X"]}
-        other = {"environment": changed, "command": "python -m benchmarks.a"}
-        assert markdown.origin([MADE, MADE | other]) == (
-            "`python -m experiments.made_up`, "
-            "`python -m experiments.benchmarks.a`, commit 0123456, 0123456 "
-            "with changes, 2 cores of an Made Up 1, GPU X, Keras 3.15.1, "
-            "tensorflow"
-        )
-        assert markdown.origin([MADE], "python x").startswith("`python x`, c")
+def write_rivals(results):
+    """Made-up records in the places where some cells have theirs."""
+    found = {
+        line.cell.column: line.cell
+        for line in paper_tables.lines_of("rivals", "small", results)
+        if "1000" in line.cell.row
+    }
+    for column, values in ACCURACY.items():
+        for seed, value in enumerate(values):
+            record = MADE | {
+                "seed": seed,
+                "scores": {"accuracy": value, "nll": 1.5, "ece": 0.123},
+                "curves": {"effective_views": [5.0, 4.5]},
+            }
+            records.write_record(found[column].record_path(seed), record)
 
 
 class TestPages:
@@ -142,9 +147,6 @@ class TestPaperTables:
         ]
         monkeypatch.setattr(paper_tables, "lines_of", lambda *_: lines)
         rows = cells(paper_tables.table_of("table1", "paper", tmp_path))
-        assert rows["method"][2:7] == [
-            *("runs", "ours", "paper", "minus paper", "minus reference")
-        ]
         printed = "92.00 ± 0.10 / 80.00 ± 0.20"
         assert rows["row"][3] == "90.50 ± 0.71 / 70.50 ± 0.71"
         assert rows["mmel-h"][4:7] == [
@@ -201,11 +203,14 @@ def test_a_comparison_says_what_was_asked(tmp_path):
         for seed, nll in enumerate(values)
     ]
     record = MADE | {"baseline": "uniform", "runs": runs, "rates": {"x": 3e-3}}
+    changed = {"dirty": True, "accelerators": ["GPU X"]}
+    record["environment"] = ENVIRONMENT | changed
     text = comparisons.compared(record, ("original_nll", "hard 1"))
     # The differences are -0.5 and -1, and t is -3 with one degree of freedom.
     assert "hard 1 minus uniform, is -0.75 (95 %: -3.93 to +2.43)" in text
     assert "p = 0.2," in text and "Rates, chosen on held-out examples" in text
     assert "is +0.00 points (95 %: +0.00 to +0.00).\n" in text
+    assert "commit 0123456 with changes, GPU X, Keras 3.15.1" in text
     text = comparisons.compared(record, ("original_nll", "hard 1"), 1.0)
     assert "a loss of 1 point or more is excluded" in text
 
@@ -224,33 +229,9 @@ def test_tables_of_the_paper_have_the_same_cells():
     assert {key: one[key] for key in two} == two
 
 
-class TestFigures:
-    def test_curves_are_mean_and_range_of_the_seeds(self):
-        def line(row, column):
-            cell = Cell("t", row, column, "n", "m", (), (0,), ("last.f1",))
-            made = [
-                {
-                    "seed": seed,
-                    "scores": {"last": {"f1": values[-1]}},
-                    "curves": {"val_epoch": [1.0, 2.0], "val_f1": values},
-                }
-                for seed, values in enumerate(([0.2, 0.4], [0.4, 0.8]))
-            ]
-            return paper_tables.Line(cell, tuple(made))
-
-        lines = [line("a", "hard"), line("a", "soft"), line("b", "hard")]
-        first, second = figures.of_table("figure2", lines).axes
-        assert (first.get_title(), second.get_title()) == ("a", "b")
-        assert len(first.lines) == 2
-        drawn = first.lines[0]
-        assert drawn.get_ydata() == pytest.approx([30.0, 60.0])
-        (path,) = first.collections[0].get_paths()
-        heights = path.vertices[path.vertices[:, 0] == 2.0][:, 1]
-        assert (heights.min(), heights.max()) == pytest.approx((40.0, 80.0))
-
-    def test_those_of_the_project(self, tmp_path):
-        written = figures.write(records.ROOT / RESULTS, tmp_path)
-        committed = (records.ROOT / "docs" / "images").glob("*.png")
-        names = {path.name for path in committed}
-        assert {path.name for path in written} <= names
-        assert all(path.stat().st_size > 10_000 for path in written)
+def test_figures_of_the_project(tmp_path):
+    written = figures.write(records.ROOT / RESULTS, tmp_path)
+    committed = (records.ROOT / "docs" / "images").glob("*.png")
+    names = {path.name for path in committed}
+    assert {path.name for path in written} <= names
+    assert all(path.stat().st_size > 10_000 for path in written)

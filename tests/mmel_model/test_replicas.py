@@ -26,8 +26,8 @@ RUNS = [
         if {name, f"{name}-{count}"} & on_replicas.SLOW
         else [],
     )
-    for name, (counts, _) in on_replicas.TABLE.items()
-    for count in counts
+    for name in on_replicas.TABLE
+    for count in on_replicas.COUNTS.get(name, (2,))
 ]
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 import types
 
 NO_PARAMETERS = types.SimpleNamespace(params={})
@@ -14,11 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Child:
-    """A running process; `finish` waits for it.
+    """A process that runs a module of this folder, or a program where it lies.
 
     Args:
-        script: Name of a module of this folder, or path of a program, which
-            runs where it lies.
+        script: Name of the module, or path of the program.
         *args: Its arguments.
         **environ: Variables added to the environment.
     """
@@ -57,14 +57,10 @@ class Child:
 
 
 def run_together(script, *args, codes=(0, 0), environs):
-    """Outputs of processes that wait for each other.
+    """Outputs of processes that wait for each other, one for each exit code.
 
-    Args:
-        script: As of `Child`.
-        *args: Arguments of each process.
-        codes: With what each must exit.
-        environs: From the index of a process and an unused address for each
-            to variables added to its environment.
+    `environs` makes of the index of a process and of an unused address for
+    each what its environment has besides.
     """
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in codes]
     hosts = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
@@ -97,13 +93,20 @@ def run(script, *args, **environ):
     return Child(script, *args, **environ).finish()
 
 
-def selected(request, argument):
-    """Values of a parameter in those tests of a module that will run.
+def attempted(train, names):
+    """What `train` finds for each name, or why it failed, by "name:key"."""
+    results = {}
+    for name in names:
+        try:
+            found = train(name)
+        except Exception:
+            found = {"error": traceback.format_exc()}
+        results |= {f"{name}:{key}": value for key, value in found.items()}
+    return results
 
-    Args:
-        request: Of a fixture of the module.
-        argument: Name of the parameter.
-    """
+
+def selected(request, argument):
+    """Values of a parameter in those tests of a fixture's module that run."""
     found = [
         item.callspec.params[argument]
         for item in request.session.items

@@ -7,7 +7,6 @@ import os
 import pathlib
 import sys
 import tempfile
-import traceback
 
 from tests.scripts.hide import hide
 
@@ -23,6 +22,7 @@ from keras_mmel.diagnostics import ViewWeights
 from tests import cases
 from tests.cases import Case
 from tests.scripts import strict
+from tests.scripts.child import attempted
 
 CASES = {
     "hard": Case(objectives.Hard(0.5), evaluate=True),
@@ -133,15 +133,8 @@ def watched():
 def main(path, names):
     strict.use()
     backend = keras.backend.backend()
-    found = {"backend": backend, **refusals()}
-    for name in names:
-        if (backend, name) in REFUSED_BY_KERAS:
-            continue
-        try:
-            run = train(name)
-        except Exception:
-            run = {"error": traceback.format_exc()}
-        found |= {f"{name}:{key}": value for key, value in run.items()}
+    names = [n for n in names if (backend, n) not in REFUSED_BY_KERAS]
+    found = {"backend": backend, **refusals(), **attempted(train, names)}
     found |= dropout() | watched()
     found["tensorflow"] = "tensorflow" in sys.modules
     np.savez(path, **found)

@@ -5,7 +5,6 @@ stay bound to the first size of a group that they see.
 """
 
 import sys
-import traceback
 
 import numpy as np
 import tensorflow as tf
@@ -14,56 +13,52 @@ from keras_mmel import objectives
 from tests import cases
 from tests.cases import Case
 from tests.scripts import strict
+from tests.scripts.child import attempted
 
-# Name: replicas, case. Sizes: 8 examples are 4, 4 or 2, 2, 2, 2; 7 split as
-# 4, 3 and 2, 2, 2, 1; 15 are batches of 8 and 7.
+# Sizes: 8 examples are 4, 4 or 2, 2, 2, 2; 7 split as 4, 3 and 2, 2, 2, 1; 15
+# are batches of 8 and 7.
 TABLE = {
-    "hard_everything": ((2, 4), Case(objectives.Hard(0.5), **cases.EVERYTHING)),
-    "soft_everything": ((2, 4), Case("soft", **cases.EVERYTHING)),
-    "uniform_everything": ((2,), Case("uniform", **cases.EVERYTHING)),
-    "hard_uneven": (
-        (1, 2, 4),
-        Case(objectives.Hard(0.5), examples=15, epochs=2),
+    "hard_everything": Case(objectives.Hard(0.5), **cases.EVERYTHING),
+    "soft_everything": Case("soft", **cases.EVERYTHING),
+    "uniform_everything": Case("uniform", **cases.EVERYTHING),
+    "hard_uneven": Case(objectives.Hard(0.5), examples=15, epochs=2),
+    "soft_uneven": Case("soft", examples=15, dataset=True),
+    "uniform_uneven": Case("uniform", examples=7, sample_weight=True),
+    "sum": Case(
+        reduction="sum",
+        sample_weight=True,
+        examples=15,
+        optimizer=cases.sgd(0.01),
     ),
-    "soft_uneven": ((2, 4), Case("soft", examples=15, dataset=True)),
-    "uniform_uneven": ((2,), Case("uniform", examples=7, sample_weight=True)),
-    "sum": (
-        (2, 4),
-        Case(
-            reduction="sum",
-            sample_weight=True,
-            examples=15,
-            optimizer=cases.sgd(0.01),
-        ),
+    "mean_with_sample_weight": Case(
+        reduction="mean_with_sample_weight", sample_weight=True, examples=15
     ),
-    "mean_with_sample_weight": (
-        (2, 4),
-        Case(
-            reduction="mean_with_sample_weight", sample_weight=True, examples=15
-        ),
-    ),
-    "synchronized": ((2,), Case(model="synchronized", examples=16)),
-    "lambda_p": (
-        (2,),
-        Case(lambdas=(1.0, float("inf")), epochs=2, evaluate=True),
-    ),
-    "two_outputs": (
-        (2,),
-        Case(model="two_outputs", examples=7, sample_weight=True),
-    ),
-    "distributed": ((2,), Case(examples=16)),
-    "run_eagerly": ((2,), Case(examples=15, compile={"run_eagerly": True})),
-    "unbuilt": ((2,), Case(model="unbuilt", examples=15, dataset=True)),
-    "add_loss": ((2,), Case(model="add_loss")),
-    "subclassed": ((2,), Case(model="without_training", teacher=True)),
-    "mixed_float16": ((2,), Case(precision="mixed_float16", examples=16)),
-    # On several replicas plain Keras fails with it, too.
-    "steps_per_execution": (
-        (1,),
-        Case(examples=24, compile={"steps_per_execution": 2}),
+    "synchronized": Case(model="synchronized", examples=16),
+    "lambda_p": Case(lambdas=(1.0, float("inf")), epochs=2, evaluate=True),
+    "two_outputs": Case(model="two_outputs", examples=7, sample_weight=True),
+    "distributed": Case(examples=16),
+    "run_eagerly": Case(examples=15, compile={"run_eagerly": True}),
+    "unbuilt": Case(model="unbuilt", examples=15, dataset=True),
+    "add_loss": Case(model="add_loss"),
+    "subclassed": Case(model="without_training", teacher=True),
+    "mixed_float16": Case(precision="mixed_float16", examples=16),
+    "steps_per_execution": Case(
+        examples=24, compile={"steps_per_execution": 2}
     ),
     # A replica gets no example: it fails, and breaks what the process shares.
-    "last_of_1": ((2, 4), Case(examples=9)),
+    "last_of_1": Case(examples=9),
+}
+# Numbers of replicas, where they are not 2.
+COUNTS = {
+    "hard_everything": (2, 4),
+    "soft_everything": (2, 4),
+    "hard_uneven": (1, 2, 4),
+    "soft_uneven": (2, 4),
+    "sum": (2, 4),
+    "mean_with_sample_weight": (2, 4),
+    # On several replicas plain Keras fails with it, too.
+    "steps_per_execution": (1,),
+    "last_of_1": (2, 4),
 }
 # Names, and names at a number of replicas.
 SLOW = {
@@ -87,7 +82,7 @@ SLOW = {
 
 def case_of(name):
     """The case with batches of 8, as many as replicas divide."""
-    case = TABLE[name][1]
+    case = TABLE[name]
     examples = 8 if case.examples == Case.examples else case.examples
     return cases.dataclasses.replace(case, batch_size=8, examples=examples)
 
@@ -127,15 +122,11 @@ def main(replicas, path, names):
     )
     devices = [f"CPU:{i}" for i in range(replicas)]
     scope = tf.distribute.MirroredStrategy(devices).scope
-    results = {}
-    for name in names:
-        case = case_of(name)
-        try:
-            found = RUN.get(name, cases.train)(case, scope)
-        except Exception:
-            found = {"error": traceback.format_exc()}
-        results |= {f"{name}:{key}": value for key, value in found.items()}
-    np.savez(path, **results)
+
+    def train(name):
+        return RUN.get(name, cases.train)(case_of(name), scope)
+
+    np.savez(path, **attempted(train, names))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Each worker writes FOLDER/INDEX.npz; callbacks that write are the chief's alone.
 import contextlib
 import pathlib
 import sys
-import traceback
 
 import keras
 import numpy as np
@@ -17,6 +16,7 @@ from keras_mmel.diagnostics import ViewWeights
 from tests import cases
 from tests.cases import Case
 from tests.scripts import strict
+from tests.scripts.child import attempted
 
 SIZES = {"batch_size": 8, "epochs": 2, "evaluate": True}
 TABLE = {
@@ -111,14 +111,10 @@ def main(folder, names):
     strict.use()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     index = strategy.cluster_resolver.task_id
-    results = {}
-    for name in names:
-        try:
-            chief = {"is_chief": False} if index else {"folder": folder}
-            found = train(name, strategy.scope, **chief)
-        except Exception:
-            found = {"error": traceback.format_exc()}
-        results |= {f"{name}:{key}": value for key, value in found.items()}
+    chief = {"is_chief": False} if index else {"folder": folder}
+    results = attempted(
+        lambda name: train(name, strategy.scope, **chief), names
+    )
     np.savez(folder / f"{index}.npz", **results, **refusals(strategy.scope))
 
 

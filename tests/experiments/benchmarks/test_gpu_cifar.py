@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from examples import cifar
 from examples import records
 from experiments.benchmarks import packed_images
+from tests import cases
 from tests.examples import toy_images
 from tests.scripts.child import run
 
@@ -32,16 +33,12 @@ def trained(tmp_path_factory):
 class TestOneProgram:
     @pytest.mark.parametrize("views", [1, 3])
     def test_equals_step_by_step(self, trained, views):
-        expected = {
-            name.rpartition(":")[2]: value
-            for name, value in trained.items()
-            if name.startswith(f"{views}:steps:")
-        }
+        found = cases.of_case(trained, f"{views}")
+        expected = cases.of_case(found, "steps")
         assert len(expected) > 6
+        found = cases.of_case(found, "one")
         for name, value in expected.items():
-            assert_allclose(
-                trained[f"{views}:one:{name}"], value, rtol=2e-4, atol=1e-5
-            )
+            assert_allclose(found[name], value, rtol=2e-4, atol=1e-5)
 
     def test_logs_are_those_of_the_wrapper(self, trained):
         logs = {"loss", "original_loss", "effective_views", "accuracy"}

@@ -55,12 +55,6 @@ def test_a_broken_record_is_named(words, toy, capfd):
 
 
 def test_list(capsys):
-    words = ["table1", "--only", "cifar10-resnet56", "uniform", "--list"]
-    assert command_line.main(words) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "table1/cifar10-resnet56-uniform  5 seeds  paper 94.62 ± 0.18",
-        "1 cells, 5 runs",
-    ]
     # A method is no part of another.
     words = ["rivals", "rivals", "--only", "da", "--list"]
     assert command_line.main(words) == 0
@@ -75,10 +69,6 @@ def test_dry_run(toy, capsys):
     assert lines[-1] == "# 0 of 3 runs are done"
     assert len(lines) == 1 + 3 + 1
     assert list(toy.iterdir()) == []
-    words = ["table1", "--dry-run", "--out", str(toy), "--only"]
-    assert command_line.main([*words, "cifar10-resnet20-uniform"]) == 0
-    hours = "# 5 took the paper 14.5 V100-hours"
-    assert hours in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

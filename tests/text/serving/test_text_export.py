@@ -58,7 +58,7 @@ def served(models, tmp_path_factory):
     }
     for name, sides in inputs.items():
         (folder / f"{name}.json").write_text(json.dumps(sides))
-    run("serve_text", folder)
+    run("serve", folder)
     found = {name: folder / f"{name}.out.json" for name in inputs}
     return {name: json.loads(path.read_text()) for name, path in found.items()}
 
