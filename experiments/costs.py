@@ -45,14 +45,15 @@ def accumulation(record: dict) -> str:
     """What gradient accumulation saves."""
     rows = [
         [
-            f"{size}",
+            f"{size} of {record['groups']}",
             markdown.quartiles(found["megabytes"], 0),
             markdown.quartiles(found["cpu_ms_per_update"], 0),
         ]
         for size, found in record["at_a_time"].items()
     ]
-    groups = f"ResNet-20, {record['groups']} groups of {record['views']} views"
-    header = [f"{groups}: at a time", "MB", "CPU ms an update"]
+    rows.sort(key=lambda row: -int(row[0].split()[0]))
+    header = [f"ResNet-20, groups of {record['views']} views at a time"]
+    header += ["MB that `fit` adds", "CPU ms an update"]
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
