@@ -1,7 +1,5 @@
 """Options, names and progress that the scripts share."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -13,10 +11,8 @@ from examples import glue_settings
 from examples import imagenet
 from examples import images
 from examples import quickstart
-from examples import records
 from examples import runs
 from examples.glue_tasks import TASKS
-from experiments import RESULTS
 
 POOLED = ["--num_views", "3", "--fixed_views", "4"]
 
@@ -136,22 +132,9 @@ def test_the_rate_of_cifar_drops_at_60_120_and_160(method, stretch):
 
 class TestNames:
     def test_it_is_that_of_before(self):
-        """Where no record is committed that would not be found again."""
+        """Of a script without committed records, which tables would miss."""
         name = imagenet.run_name(of_imagenet("mmel-s"))
         assert name.endswith("-seed0-ea716a84")
-
-    @pytest.mark.parametrize(
-        ("script", "module"), [("cifar", cifar), ("glue", glue_settings)]
-    )
-    def test_committed_records_have_the_names_of_their_settings(
-        self, script, module
-    ):
-        folder = records.ROOT / RESULTS / "small" / script
-        paths = list(folder.glob("*-seed*"))
-        assert paths
-        for path in paths:
-            settings = json.loads(path.read_text())["settings"]
-            assert module.run_name(settings) == path.stem
 
     @pytest.mark.parametrize(
         ("of", "method", "options", "number"),
@@ -162,6 +145,8 @@ class TestNames:
             (of_cifar, "mmel-h", ("--soft_gradient",), 1),
             (of_glue, "mmel-s", ("--lambda_t=2", "--mask_ratio=0.2"), 3),
             (of_glue, "mmel-h", ("--lambda_t=2", "--mask_ratio=0.2"), 2),
+            (of_glue, "mmel-s", ("--soft_gradient",), 2),
+            (of_imagenet, "mmel-s", ("--soft_gradient",), 2),
             (of_glue, "mmel-h", ("--num_augmented=4",), 1),
             (of_glue, "mmel-h", ("--num_augmented=9",), 2),
             (of_glue, "mmel-h", ("--teacher_seed=1",), 2),
@@ -211,15 +196,6 @@ def test_wrong_arguments(script, words, message, capsys):
 
 class TestChoices:
     """What a run chooses where the paper is silent."""
-
-    @pytest.mark.parametrize("of", [of_cifar, of_imagenet])
-    def test_they_are_settings(self, of):
-        words = [*POOLED, "--augment_original", "--soft_gradient"]
-        chosen = {"augment_original": True, "fixed_views": 4}
-        assert of("uniform", *words).items() >= chosen.items()
-        soft = chosen | {"soft_gradient": True}
-        assert of("mmel-s", *words).items() >= soft.items()
-        assert of_glue("mmel-s", "--soft_gradient")["soft_gradient"] is True
 
     def test_groups_are_made_by_them(self, monkeypatch):
         groups = keras_mmel.data, "group_views"

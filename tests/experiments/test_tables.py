@@ -156,40 +156,6 @@ class TestPaperTables:
         assert rows["mmel-s"][2:7] == ["0", "", printed, "", ""]
 
 
-def test_what_helps(tmp_path):
-    methods = {"mmel-h": "hard 1", "mmel-s": "soft"}
-    names = ("original_accuracy", "mean_accuracy", "worst_accuracy")
-
-    def write_digits(part, accuracy):
-        runs = [
-            {
-                "method": methods.get(method, method),
-                "seed": seed,
-                "scores": dict.fromkeys(names, value),
-            }
-            for method, values in accuracy.items()
-            for seed, value in enumerate(values)
-        ]
-        path = tmp_path / "evidence" / f"digits-u4-{part}.json"
-        records.write_record(path, MADE | {"runs": runs})
-
-    one, uniform = ACCURACY["mmel-h"], ACCURACY["uniform"]
-    other, soft = [0.6, 0.61, 0.65], [0.59, 0.64, 0.68]
-    write_digits("alike", ACCURACY)
-    write_digits("original", {"uniform": other, "mmel-s": soft})
-    write_rivals(tmp_path)
-    rows = cells(tables.helps(tmp_path))
-    assert len(rows) == 1 + 4
-    row = rows["digits, right under all 45"]
-    assert row[1] == "52.00 ± 2.00"
-    assert row[2].startswith(f"+2.00, p {p_of(one, uniform)} (")
-    # The soft objective has a mean of its own.
-    assert row[3].startswith(f"+1.67, p {p_of(soft, other)} (")
-    row = rows["CIFAR-10, crops, short training"]
-    assert row[2].startswith(f"+2.00, p {p_of(one, uniform)} (")
-    assert row[3] == ""
-
-
 def test_a_comparison_says_what_was_asked(tmp_path):
     def scores(nll):
         of_views = {"mean_accuracy": 0.5, "worst_accuracy": 0.5, "mean_ece": 0}

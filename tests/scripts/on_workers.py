@@ -64,20 +64,18 @@ def train(name, scope=contextlib.nullcontext, folder=None, is_chief=True):
 
 def sharded(mmel, case):
     """From groups of which each worker makes its own."""
-
-    options = {"epoch_counter": keras_mmel.data.EpochCounter()}
+    counter = keras_mmel.data.EpochCounter()
 
     def part(context):
-        index, count = context.input_pipeline_id, context.num_input_pipelines
-        return cases.made_groups(case, shard=(index, count), **options)
+        shard = context.input_pipeline_id, context.num_input_pipelines
+        return cases.made_groups(case, shard=shard, epoch_counter=counter)
 
-    x = cases.made_groups(case, **options)
+    x = cases.made_groups(case, epoch_counter=counter)
     strategy = mmel._distribute_strategy
     if strategy is not None:
         x = strategy.distribute_datasets_from_function(part)
-    callbacks = [*options.values()]
     data = {"x": x, "y": None, "batch_size": None}
-    log = cases.fit(mmel, case, callbacks=callbacks, **data)
+    log = cases.fit(mmel, case, callbacks=[counter], **data)
     return cases.result(mmel, case, log)
 
 
