@@ -25,7 +25,15 @@ def results(request, tmp_path_factory):
     return folder, [dict(np.load(folder / f"{i}.npz")) for i in range(2)]
 
 
-@pytest.mark.parametrize("name", on_workers.TABLE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.slow] if name in on_workers.SLOW else []
+        )
+        for name in on_workers.TABLE
+    ],
+)
 def test_two_workers_equal_one_process(results, name):
     folder, of_workers = results
     case = on_workers.TABLE[name]

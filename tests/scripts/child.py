@@ -25,13 +25,14 @@ class Child:
 
     def __init__(self, script, *args, **environ):
         self._output = tempfile.TemporaryFile("w+")
+        path = f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         is_path = isinstance(script, pathlib.Path)
         program = [script] if is_path else ["-m", f"tests.scripts.{script}"]
         self._process = subprocess.Popen(
             [sys.executable, *program, *map(str, args)],
             cwd=script.parent if is_path else ROOT,
             env=os.environ
-            | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+            | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"}
             | environ,
             stdout=self._output,
             stderr=subprocess.STDOUT,
