@@ -73,7 +73,7 @@ def run_together(script, *args, codes=(0, 0), environs):
     ]
     try:
         return [
-            child.finish(code, timeout=300)
+            child.finish(code, timeout=900)
             for child, code in zip(children, codes, strict=True)
         ]
     finally:
