@@ -68,8 +68,6 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except _FORESEEN as error:
-        if os.environ.get("KERAS_MMEL_TRACEBACK"):
-            raise
         _say(f"keras-mmel {options.command}: error: {_one_line(error)}")
         return 2
     return 0

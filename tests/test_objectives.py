@@ -80,6 +80,16 @@ def test_one_trace_serves_every_lambda(mode, num_views):
         assert len(traces) == 1
 
 
+def test_no_digits_are_lost_in_large_groups():
+    # Around the largest loss the logarithm of the mean would lose one.
+    losses = np.random.default_rng(0).exponential(size=(2000, 100))
+    losses = losses.astype("float32")
+    for lambda_p in (0.1, 1.0, 10.0, 1e6):
+        found = objectives.maximal_expected_loss(losses, lambda_p)
+        expected = oracle.maximal_expected_loss(losses, lambda_p)
+        assert_allclose(found, expected, rtol=5e-7)
+
+
 def test_second_derivative():
     losses = tf.random.stateless_uniform([1, 4], seed=[0, 6])
     for lambda_p in (0.125, 1.0, 10.0):

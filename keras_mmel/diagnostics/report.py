@@ -23,7 +23,6 @@ _SHOWN_GROUPS = 6
 _NEARLY_EQUAL = 0.98
 _NEARLY_ONE = 0.25
 _HEAVY = 1.5
-_MOST_NAMES = 4
 
 _CURVES = (
     "R is what is trained on; the loss of the originals is comparable to that "
@@ -162,13 +161,10 @@ def remarks(run: Run) -> list[str]:
         if weight > _HEAVY
     ]
     if heavy:
-        more = len(heavy) - _MOST_NAMES
-        names = ", ".join(heavy[:_MOST_NAMES])
-        names += f" and {more} more" if more > 0 else ""
         said.append(
-            f"Some views weigh far more than an equal share of 1: {names}. "
-            "Look at them: views that have lost their label are hard as "
-            "well, and the weights drive the model towards them."
+            "Some views weigh far more than an equal share of 1: "
+            f"{', '.join(heavy)}. Look at them: views that have lost their "
+            "label are hard as well, and the weights drive the model there."
         )
     return said
 

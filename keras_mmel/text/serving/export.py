@@ -12,16 +12,6 @@ from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text.bert.classifier import BertTextClassifier
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 
-# Accents, marks out of order, Chinese, spaces, controls, special tokens, long.
-_HARD = [
-    "It's a FINE film, isn't it?! \u00dcber Caf\u00e9 \u01c5 \u0130 \u1e9e",
-    "a\u0323\u0302\u0301b\u0302\u0323 \u1112\u1161\u11ab \u6f22\u5b57kana",
-    "a\u00a0b\u200bc\u00add\u2028e\x00f\x1cg\tend \U0001f469\u200d\U0001f4bb",
-    "[CLS] and [MASK] of [unused1] ##s $5.00 \u00bd\u2167",
-    "x" * 101 + " " + "never the same film twice " * 30,
-    "",
-]
-
 
 def export_text_classifier(
     model: keras.Model,
@@ -67,8 +57,7 @@ def export_text_classifier(
         RuntimeError: If Keras runs on another backend than TensorFlow.
         TypeError: If the model is no text classifier with a tokenizer.
         ValueError: If the tokenizer cannot be written into a graph with the
-            same ids, as it is seen on some hard texts, or an argument does not
-            fit the model.
+            same ids, or an argument does not fit the model.
 
     Example:
 
@@ -117,7 +106,6 @@ def export_text_classifier(
         )
     inputs = ["text_a", "text_b"] if pairs else ["text"]
     tokenize = GraphTokenizer(tokenizer, max_length)
-    _compare(tokenize, tokenizer)
     archive = _archive(model, tokenize, inputs, label_names)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
@@ -126,20 +114,6 @@ def export_text_classifier(
         if is_model:
             path.rename(pathlib.Path(folder, "before"))
         made.rename(path)
-
-
-def _compare(tokenize, tokenizer):
-    """Sees that both give the same ids, with the libraries that are here."""
-    found = tokenize(tf.constant(_HARD))
-    lengths = tf.reduce_sum(found["padding_mask"], axis=1).numpy()
-    wanted = tokenizer.encode(_HARD, tokenize.max_length)
-    for row, text in enumerate(_HARD):
-        ids = found["token_ids"][row, : lengths[row]].numpy().tolist()
-        if ids != list(wanted[row].token_ids):
-            raise ValueError(
-                "`model` must have a tokenizer that gives the same ids in the "
-                f"graph as outside. Received: one that differs for {text!a}"
-            )
 
 
 def _distinct(label_names, classes):
