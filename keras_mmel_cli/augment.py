@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--data",
         required=True,
         metavar="NAME|FILE",
-        help="a TFDS name such as glue/rte, or a .csv, .tsv or .jsonl file",
+        help="a TFDS name such as glue/rte; a .csv, .tsv, .jsonl or .json file",
     )
     shared.add_columns(parser)
     add(
@@ -233,6 +233,6 @@ def _open_source(options):
 
 def _no_such_data(options):
     return ValueError(
-        "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS "
-        f"data set. Received: --data {options.data}"
+        "--data must be a .csv, .tsv, .jsonl or .json file, or the name of a "
+        f"TFDS data set. Received: --data {options.data}"
     )

@@ -15,8 +15,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "file",
-        help="a .csv, .tsv or .jsonl file, in long form (a row a view) or in "
-        "wide form (a row an example, see --views), or TinyBERT's "
+        help="a .csv, .tsv, .jsonl or .json file, in long form (a row a view) "
+        "or in wide form (a row an example, see --views), or TinyBERT's "
         "train_aug.tsv (see --tinybert)",
     )
     shared.add_columns(parser)
@@ -63,7 +63,7 @@ def check(options: argparse.Namespace) -> None:
         return
     if not shared.is_table(options.file):
         raise ValueError(
-            "the file must end in .csv, .tsv or .jsonl. "
+            "the file must end in .csv, .tsv, .jsonl or .json. "
             f"Received: {options.file}"
         )
     if not options.text:

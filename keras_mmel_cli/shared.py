@@ -76,7 +76,7 @@ def open_table(options: argparse.Namespace, path: str, **more):
 
     names = ("text", "label", "id", "label_names")
     columns = {name: getattr(options, name) for name in names} | more
-    if path.lower().endswith(".jsonl"):
+    if path.lower().endswith((".jsonl", ".json")):
         return files.from_jsonl(path, **columns)
     return files.from_csv(path, quoting=options.quoting, **columns)
 
@@ -105,7 +105,7 @@ def add_shard(parser: argparse.ArgumentParser) -> None:
 
 def is_table(name: str) -> bool:
     """Whether a name is that of a file with a row or a line an example."""
-    return name.lower().endswith((".csv", ".tsv", ".jsonl"))
+    return name.lower().endswith((".csv", ".tsv", ".jsonl", ".json"))
 
 
 def check_exists(name: str, kind: str = "file") -> None:

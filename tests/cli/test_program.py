@@ -95,7 +95,9 @@ AUGMENT = ["augment", "--masked_lm", "m", "--out", "o", "--data"]
 IMPORT = ["import", "--out", "o", "views.csv"]
 VIEWS = [*IMPORT, "--text", "a"]
 LABEL = ["label", "made", "--out", "./made", "--teacher"]
-WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
+WHICH_DATA = (
+    "--data must be a .csv, .tsv, .jsonl or .json file, or the name of a"
+)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +112,7 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
         ([*AUGMENT, "x.csv", "--text", "t"], "No such file: x.csv"),
         ([*AUGMENT, "views.csv"], "--text is needed"),
         ([*AUGMENT, "imdb_reviews"], "--text is needed"),
-        ([*AUGMENT, "a.txt"], f"{WHICH_DATA} data set. Rec"),
-        ([*AUGMENT, "a.json"], "Received: --data a.json"),
+        ([*AUGMENT, "a.txt"], f"{WHICH_DATA} TFDS data set. Rec"),
         ([*AUGMENT, "b.csv.gz"], "Received: --data b.csv.gz"),
         ([*AUGMENT, "plain"], WHICH_DATA),
         ([*AUGMENT, "./made"], WHICH_DATA),
@@ -127,7 +128,10 @@ WHICH_DATA = "--data must be a .csv, .tsv or .jsonl file, or the name of a TFDS"
         (["import", "views.csv"], "--out is needed, or --check"),
         (["import", "made", "--check"], "Not a file: made"),
         (["import", "a.xlsx", "--check"], "No such file: a.xlsx"),
-        (["import", "a.txt", "--check"], "must end in .csv, .tsv or .jsonl"),
+        (
+            ["import", "a.txt", "--check"],
+            "must end in .csv, .tsv, .jsonl or .json",
+        ),
         (IMPORT, "--text is needed"),
         ([*IMPORT, "--tinybert", "rte", "--id", "a"], "leave --id out"),
         (VIEWS, "what belongs together?"),

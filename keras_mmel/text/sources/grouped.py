@@ -29,7 +29,7 @@ def from_long(
     a table of views has it.
 
     Args:
-        path: A .csv, .tsv or .jsonl file.
+        path: A .csv, .tsv, .jsonl or .json file.
         text: The column of a view, or both columns of a pair.
         label: The column of the labels, if there is one.
         id: The column of the ids.
@@ -102,7 +102,7 @@ def group_rows(
         own = row.texts(original) if original else texts
         is_new = key not in groups
         _, first, before, views = groups.setdefault(key, (key, row, own, []))
-        where = f"in line {first.line}, of the same example"
+        where = f"in {table.unit} {first.line}, of the same example"
         if row.get(label) != first.get(label):
             row.fail(
                 f"label {row.get(label)!r}, but {first.get(label)!r} {where}"

@@ -78,7 +78,7 @@ def from_jsonl(
     """Reads examples from a file with a JSON object a line; see `from_csv`.
 
     Args:
-        path: The file, UTF-8.
+        path: The file, UTF-8; where its name ends in .json a list of objects.
         text: The key of the text, or the two of a pair.
         label: The key of the labels, as in `from_csv`.
         id: The key of the ids, words or integers.
@@ -91,7 +91,8 @@ def from_jsonl(
     Raises:
         ValueError: As in `from_csv`.
     """
-    table = Table(path, "jsonl")
+    is_list = pathlib.Path(path).suffix.lower() == ".json"
+    table = Table(path, "json" if is_list else "jsonl")
     return _one_a_row(table, text, label, id, label_names, views)
 
 
@@ -122,8 +123,9 @@ def as_source(
     kind, names, labels = read_labels(rows, label, label_names)
     records, lines, dropped = [], {}, 0
     for (name, row, texts, views), one in zip(groups, labels, strict=True):
-        if lines.setdefault(name, row.line) != row.line:
-            row.fail(f"the id {name!r} is that of line {lines[name]}, too")
+        first = lines.setdefault(name, row.line)
+        if first != row.line:
+            row.fail(f"the id {name!r} is that of {row.table.unit} {first}")
         kept = dict.fromkeys(views)
         kept.pop(texts, None)
         dropped += len(views) - len(kept)

@@ -102,6 +102,7 @@ class Table:
         columns: Names of the columns; of JSONL, keys of the first object.
         rows: The rows: strings, or whatever JSON holds.
         facts: Name and hash of the file, and how it was read.
+        unit: What a number of a row counts: "line" or "object".
 
     Raises:
         BadFile: If the file is no such table; the line is named.
@@ -120,8 +121,8 @@ class Table:
         self.path = pathlib.Path(path)
         self.columns, self.rows = tuple(columns), []
         suffix = self.path.suffix.lower()
-        kind = kind or suffix.removeprefix(".")
-        self._unit = "object" if kind == "json" else "line"
+        kind = kind or suffix[1:]
+        self.unit = "object" if kind == "json" else "line"
         data = self.path.read_bytes()
         self.facts = {
             "file": self.path.name,
@@ -159,7 +160,7 @@ class Table:
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
         """Raises `BadFile` for what is wrong in a line, or in the file."""
-        place = f", {self._unit} {line}" if line else ""
+        place = f", {self.unit} {line}" if line else ""
         raise BadFile(f"{self.path}{place}: {problem}")
 
     def require(self, *columns: str | None) -> None:

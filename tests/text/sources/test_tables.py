@@ -237,7 +237,7 @@ def test_bad_csv_is_named_with_its_line(tmp_path, content, options, message):
         (b'{"t": "a", "k": 1.5}\n', {"id": "k"}, "line 1: 'k' must be a word"),
         (b'{"t": "a", "k": true}\n', {"id": "k"}, "line 1: 'k' must be a word"),
         (b'{"t":"a","y":1}\n{"t":"b"}', {"label": "y"}, "line 2: 'y' is miss"),
-        (b'{"t": "a"}\n\n{"t": "a"}', {"id": "t"}, "line 3: the id 'a'.* 1,"),
+        (b'{"t": "a"}\n\n{"t": "a"}', {"id": "t"}, "line 3: the id 'a'.* 1$"),
         (b'{"t":"a","y":[]}', {"label": "y"}, "line 1: 'y' is no label"),
         (b'{"t": "a", "v": [3]}', {"views": "v"}, "line 1: 'v' is no text"),
         (b'{"t": "a", "v": 3}', {"views": "v"}, "line 1: 'v' is no text"),
