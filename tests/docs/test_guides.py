@@ -99,6 +99,7 @@ class Compose:
         return {"image": np.roll(image, self.random.integers(1, 9), axis=1)}
 
 
+@pytest.mark.slow
 def test_photographs(run, photos, tmp_path, monkeypatch):
     if importlib.util.find_spec("albumentations") is None:
         names = ("HorizontalFlip", "Rotate", "RandomBrightnessContrast")

@@ -14,6 +14,7 @@ from tests.text.files.fakes import make_source
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_two_workers_write_the_files_of_one(tmp_path, checkpoint, monkeypatch):
     apache_beam = pytest.importorskip("apache_beam")
     from keras_mmel.text import beam
