@@ -189,8 +189,8 @@ def split_labels(y: Any) -> Labels:
     if isinstance(y, dict) and set(y) == {"teacher"}:
         raise ValueError(
             "A teacher's predictions stand beside the labels: y must be "
-            '{"label": labels, "teacher": predictions}. '
-            f"Received: y={_describe(y)}"
+            '{"label": labels, "teacher": predictions}. An output of that name '
+            f"needs another one. Received: y={_describe(y)}"
         )
     return Labels(y, None)
 

@@ -10,11 +10,8 @@ _TIMES = 8
 def unlike_originals(views: np.ndarray) -> str | None:
     """What sets views apart from their originals: their range, or no content.
 
-    Args:
-        views: Numbers `(groups, num_views, ...)`, the original first.
-
-    Returns:
-        A sentence, or None where nothing stands out.
+    A sentence about numbers `(groups, num_views, ...)`, the original first, or
+    None where nothing stands out.
     """
     views = np.asarray(views, "float32")
     originals, made = views[:, :1], views[:, 1:]

@@ -25,18 +25,9 @@ def write_shards(
 ) -> list:
     """Writes shards in processes that take the next one when they are free.
 
-    Args:
-        make: What can be sent to another process and gives, once in each, a
-            function that writes a shard.
-        shards: Index and count of each shard to write.
-        processes: How many processes.
-        tell: Called with every shard that is written.
-
-    Returns:
-        What the function returned for each shard, in no order.
-
-    Raises:
-        ChildProcessError: If a process was killed.
+    `make` goes to each process and gives, once there, what writes a shard;
+    `tell` hears of every shard that is written. Returns what was returned for
+    each; raises `ChildProcessError` where a process was killed.
     """
     processes = min(processes, len(shards))
     # Else each would start a thread for every core.

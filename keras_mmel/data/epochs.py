@@ -1,6 +1,7 @@
 """Which epoch a pass over a dataset belongs to."""
 
 import warnings
+import weakref
 from collections.abc import Callable
 
 import keras
@@ -56,6 +57,8 @@ class EpochCounter(keras.callbacks.Callback):
             self._table = tf.lookup.experimental.MutableHashTable(
                 tf.int64, tf.int64, default_value=0
             )
+        self.initial_epoch = initial_epoch
+        self._model: Callable = lambda: None
         self.set_epoch(initial_epoch)
         self._write(-1, _FILLED)
 
@@ -67,6 +70,13 @@ class EpochCounter(keras.callbacks.Callback):
     def set_epoch(self, epoch: int) -> None:
         """Makes `epoch` the epoch of the next pass."""
         self._write(epoch)
+
+    def next_for(self, model: keras.Model) -> int:
+        """The epoch of the next pass; the initial one for another model."""
+        if self._model() is not model:
+            self._model = weakref.ref(model)
+            return self.initial_epoch
+        return self.epoch
 
     def on_epoch_begin(self, epoch, logs=None):
         self.set_epoch(epoch)

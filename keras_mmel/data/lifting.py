@@ -141,12 +141,12 @@ def _view_of_function(function):
 
 def _view_of_layer(layer):
     for part in layer._flatten_layers():
-        if type(part) in _REFUSED:
+        why = next((w for c, w in _REFUSED.items() if isinstance(part, c)), 0)
+        if why:
             raise ValueError(
                 "`layer_or_function` must augment one image at a time, from "
-                f"the seed of the view, and {type(part).__name__} "
-                f"{_REFUSED[type(part)]}: take a layer that keeps images "
-                "apart, such as keras.layers.RandAugment. "
+                f"the seed of the view, and {type(part).__name__} {why}: take "
+                "a layer that keeps images apart, such as RandAugment. "
                 f"Received: layer_or_function={layer!r}"
             )
     if type(layer) is keras.Sequential:

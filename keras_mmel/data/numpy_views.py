@@ -13,11 +13,7 @@ _TRIES = 8
 def view_maker(function: Callable) -> Callable:
     """Lifts `function(image, rng)` to what `per_view` runs for each view.
 
-    Args:
-        function: From arrays and a `np.random.Generator` to arrays.
-
-    Returns:
-        From the `tf.TensorSpec` of an image to a function of (image, seed).
+    It gives, from the `tf.TensorSpec` of an image, a function of (image, seed).
     """
     lock = threading.Lock()
 

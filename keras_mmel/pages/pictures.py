@@ -26,13 +26,6 @@ def find_images(views: Any) -> np.ndarray | None:
     Returns:
         The first array of shape `(groups, num_views, height, width, channels)`
         with 1, 3 or 4 channels, channels last, or None.
-
-    Example:
-
-    ```python
-    find_images({"image": np.zeros((2, 5, 32, 32, 3))}).shape
-    # (2, 5, 32, 32, 3)
-    ```
     """
     for leaf in keras.tree.flatten(views):
         if getattr(leaf, "ndim", 0) != 5 or leaf.dtype.kind not in "biuf":

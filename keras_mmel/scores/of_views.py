@@ -143,6 +143,11 @@ class ViewScorer:
             Names and values of the scores.
         """
         found: dict[str, list] = {}
+        # Groups with new views in every pass: always those of the first.
+        counter = getattr(batches, "epoch_counter", None)
+        before = counter and counter.epoch
+        if counter:
+            counter.set_epoch(counter.initial_epoch)
         for number, batch in enumerate(batches):
             if number == steps:
                 break
@@ -162,6 +167,8 @@ class ViewScorer:
             for name, value in values.items():
                 value = checks.to_numpy(value).astype("float64")
                 found.setdefault(name, []).append(value)
+        if counter:
+            counter.set_epoch(before)
         if not found:
             raise ValueError(
                 "There was no batch to evaluate: `x` is empty. "
@@ -172,6 +179,11 @@ class ViewScorer:
     def _scores(self, values):
         """Scores of `(examples, num_views)` values of all batches."""
         mask, weight = values.pop("mask").astype(bool), values.pop("weight")
+        if not mask[:, 0].all():
+            raise ValueError(
+                'The original, view 0, must be a real view: "mask" must be '
+                f"True there. Received: False in {(~mask[:, 0]).sum()} groups"
+            )
         extra = float(values.pop("regularization").mean())
         found = {}
         for name, value in values.items():

@@ -5,6 +5,7 @@ import inspect
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_mmel import groups
 from keras_mmel.losses import checks
@@ -121,12 +122,12 @@ class GroupTrainer(keras.Model):
     @_on_plain_examples
     @functools.wraps(keras.Model.evaluate)
     def evaluate(self, *args, **kwargs):
+        # That of a callback uses the metrics of the epoch, whose log goes on.
+        variables = self.metrics_variables if self._is_fitting else []
+        kept = [checks.to_numpy(ops.convert_to_tensor(v)) for v in variables]
         found = super().evaluate(*args, **kwargs)
-        if self._is_fitting:
-            # A callback's: it has used the metrics of the epoch. The log goes
-            # on with what follows, for all of its entries.
-            self.reset_metrics()
-            self.view_statistics.reset_state()
+        for variable, value in zip(variables, kept, strict=True):
+            variable.assign(value)
         return found
 
     def test_step(self, *args, **kwargs):
@@ -187,17 +188,19 @@ class _EpochFollower(keras.callbacks.Callback):
     """Keeps the epochs of the data, if nothing else does, with those of `fit`.
 
     A run that starts at a later epoch is continued there. One that starts at
-    epoch 0 goes on with the next views, as a second `fit` always did.
+    epoch 0 goes on with the next views, as a second `fit` always did; another
+    model begins where the first one did, with the same views.
     """
 
     def __init__(self, counter):
         super().__init__()
-        self._counter, self._before = counter, counter.epoch
+        self._counter = counter
         self._first = None
 
     def on_epoch_begin(self, epoch, logs=None):
         if self._first is None:
             self._first = epoch
+            self._before = self._counter.next_for(self.model)
         self._counter.set_epoch(epoch + (0 if self._first else self._before))
 
 

@@ -153,8 +153,12 @@ def test_fit_follows_keras_by_itself():
     assert fit(dataset, 0, 2) == [2, 3]
     assert fit(dataset, 0, 1) == [4]
     assert fit(dataset, 1, 3) == [1, 2]
+    # Another model sees what the first one saw.
+    mmel = keras_mmel.MMELModel(keras.models.clone_model(mmel.model))
+    mmel.compile("sgd", "mse")
+    assert fit(dataset, 0, 2) == [2, 3]
     # What comes between hides it.
-    assert fit(dataset.map(lambda x, y: (x, y)), 7, 8) == [3]
+    assert fit(dataset.map(lambda x, y: (x, y)), 7, 8) == [4]
 
 
 def test_counter_follows_keras_through_passes_that_stop_early():

@@ -124,7 +124,7 @@ def test_what_cannot_be_shown_is_refused():
 def test_the_extra_that_is_missing_is_named(
     package, extra, call, tmp_path, monkeypatch
 ):
-    for name in list(sys.modules):
+    for name in [package, *sys.modules]:
         if name.partition(".")[0] == package:
             # As if it were not installed.
             monkeypatch.setitem(sys.modules, name, None)

@@ -256,6 +256,26 @@ def test_wrong_input_is_named():
         keras_mmel.evaluate_views(model, [])
     with pytest.raises(ValueError, match="go with arrays"):
         keras_mmel.evaluate_views(model, [], labels)
+    mask = np.arange(VIEWS) > np.zeros((EXAMPLES, 1))
+    with pytest.raises(ValueError, match="original, view 0, must be"):
+        keras_mmel.evaluate_views(model, {"views": views, "mask": mask}, labels)
+
+
+def test_groups_of_new_views_are_scored_on_the_same_ones():
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+    groups = keras_mmel.data.group_views(
+        tf.data.Dataset.from_tensor_slices((x, np.arange(8) % 3)),
+        lambda x, seeds: x[:, None] + tf.cast(seeds[..., :1] % 5, tf.float32),
+        num_views=3,
+        batch_size=4,
+        seed=0,
+    )
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3)])
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(True))
+    first = keras_mmel.evaluate_views(model, groups)
+    list(groups)
+    assert keras_mmel.evaluate_views(model, groups) == first
+    assert groups.epoch_counter.epoch == 1
 
 
 def test_a_scorer_is_traced_once():

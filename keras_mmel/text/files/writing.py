@@ -249,16 +249,9 @@ def part(shard: tuple[int, int] | None, num_shards: int) -> range:
 def progress_bar(
     source: Source, total: int, done: int = 0, progress: bool = True
 ) -> Iterator[Callable[[int], object]]:
-    """Shows how many sentences are done, in all and in a second.
+    """Shows how many sentences are done, if it is to, in all and in a second.
 
-    Args:
-        source: The examples.
-        total: How many of them are to be done.
-        done: How many are done already.
-        progress: Whether to show it at all.
-
-    Yields:
-        A function to call with a number of examples that got done.
+    Yields a function to call with a number of examples that got done.
     """
     if not progress:
         yield lambda count: None

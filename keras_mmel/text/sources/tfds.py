@@ -59,7 +59,13 @@ def from_tfds(
         builder = tfds.builder_from_directory(name)
     else:
         builder = tfds.builder(name, data_dir=data_dir)
-        builder.download_and_prepare()
+        if data_dir is None:
+            builder.download_and_prepare()
+        elif not builder.is_prepared():
+            raise FileNotFoundError(
+                f"`data_dir` must have {name} as TFDS prepares it; without it "
+                f"the data are downloaded. Received: data_dir={data_dir}"
+            )
     columns = as_columns("columns", columns)
     features = builder.info.features
     _check_features(features, columns, label, id)

@@ -63,6 +63,13 @@ def test_bad_names(prepared, options, message):
         files.from_tfds(prepared, **options)
 
 
+def test_data_that_are_not_there_are_not_downloaded(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match="`data_dir` must have glue/rte"
+    ):
+        files.from_tfds("glue/rte", "train", PAIR, data_dir=tmp_path)
+
+
 def test_hidden_labels_are_refused_at_once(tmp_path):
     fakes.write(tmp_path, fakes.make_source(4, 1, None))
     with pytest.raises(ValueError, match="give `None`.* -1 in example 0"):
