@@ -5,7 +5,6 @@ import inspect
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_mmel import groups
 from keras_mmel.losses import checks
@@ -124,7 +123,7 @@ class GroupTrainer(keras.Model):
     def evaluate(self, *args, **kwargs):
         # That of a callback uses the metrics of the epoch, whose log goes on.
         variables = self.metrics_variables if self._is_fitting else []
-        kept = [checks.to_numpy(ops.convert_to_tensor(v)) for v in variables]
+        kept = [keras.ops.convert_to_numpy(v) for v in variables]
         found = super().evaluate(*args, **kwargs)
         for variable, value in zip(variables, kept, strict=True):
             variable.assign(value)
