@@ -132,6 +132,7 @@ def test_parts_are_copied_together(folder, augmented, tmp_path, capsys):
         assert (tmp_path / "0" / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_files(folder, augmented, tmp_path, capsys):
     command = [*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", tmp_path / "o"]
     run([*command, "--processes", 2])

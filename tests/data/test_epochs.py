@@ -83,6 +83,7 @@ def test_a_second_fit_continues(expected):
     assert close(fit(dataset, epochs=1), expected[EPOCHS : EPOCHS + 1])
 
 
+@pytest.mark.slow
 @pytest.mark.own_process
 def test_epochs_of_one_fit_on_replicas(expected, strategy):
     assert close(fit(groups(), strategy), expected[:EPOCHS])

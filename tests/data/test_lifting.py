@@ -87,6 +87,7 @@ for augment in (data.crop_and_flip(2), data.per_view(layer)):
 """
 
 
+@pytest.mark.slow
 def test_views_where_keras_runs_on_jax_equal_those_on_tensorflow():
     pytest.importorskip("jax")
     here = {}

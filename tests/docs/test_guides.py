@@ -121,6 +121,7 @@ def test_photographs(run, photos, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_comparing(run, tmp_path):
     names = run(
         "comparing",

@@ -88,6 +88,7 @@ keras.distribution.set_distribution(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "devices", "change"),
     [

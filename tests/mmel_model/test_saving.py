@@ -121,6 +121,7 @@ def test_a_model_that_was_never_built_is_not_exported(tmp_path):
     assert not (tmp_path / "exported").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     killed, unbroken = tmp_path / "killed", tmp_path / "unbroken"
     for folder in (killed, unbroken):
