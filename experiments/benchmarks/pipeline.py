@@ -95,19 +95,13 @@ def by_keras(layer):
     return lambda image: layer(image[None], training=True)[0]
 
 
-def to_floats():
-    layer = keras.layers.Normalization(mean=[127.5] * 3, variance=[64.0**2] * 3)
-    layer.build((None, SIZE, SIZE, 3))
-    return layer
-
-
 CASES = {
     # name: (pipeline, examples in one pass, in batches)
     "group_views": (grouped(data.crop_and_flip(PADDING)), 50),
     "group_views_float": (
         grouped(
             data.crop_and_flip(PADDING),
-            postprocess=to_floats(),
+            postprocess=keras.layers.Rescaling(1 / 64, offset=-127.5 / 64),
         ),
         50,
     ),

@@ -80,7 +80,7 @@ def group_views(
         drop_remainder: Whether to leave out a last batch that is not full.
             Replicas need full batches.
         postprocess: Function of the views (batch, num_views, ...) that runs
-            last, such as a `keras.layers.Normalization` that is built.
+            last, such as a `keras.layers.Rescaling`.
         num_parallel_calls: Batches made at the same time.
         prefetch: Batches made ahead.
         fixed: Deprecated: `pool` of as many as a group takes.
