@@ -8,6 +8,7 @@ import sklearn.metrics
 
 from examples import fine_tuning
 from keras_mmel.text import files
+from keras_mmel.text.sources import tfds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,17 +65,7 @@ def splits(task: GlueTask, data_dir: str | None) -> tuple[str, ...]:
     Raises:
         FileNotFoundError: If `data_dir` does not have the data.
     """
-    import tensorflow_datasets as tfds
-
-    builder = tfds.builder(f"glue/{task.name}", data_dir=data_dir)
-    if data_dir is None:
-        builder.download_and_prepare()
-    elif not builder.is_prepared():
-        raise FileNotFoundError(
-            f"`data_dir` must have glue/{task.name} as TFDS prepares it; "
-            f"without the option it is downloaded. Received: {data_dir}"
-        )
-    return tuple(builder.info.splits)
+    return tuple(tfds.prepared(f"glue/{task.name}", data_dir).info.splits)
 
 
 def source(

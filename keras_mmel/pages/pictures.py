@@ -84,13 +84,6 @@ def grid(pictures: Any, weights: Any) -> np.ndarray:
 
     Returns:
         Uint8 `(height, width, 3)`.
-
-    Example:
-
-    ```python
-    grid(np.zeros((2, 3, 8, 8, 1), "uint8"), np.ones((2, 3))).shape
-    # (26, 30, 3)
-    ```
     """
     pictures = np.asarray(pictures)[..., :3]
     rows, columns, height, width, _ = pictures.shape

@@ -4,6 +4,7 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -55,17 +56,7 @@ def from_tfds(
     ```
     """
     tfds = extras.need("tensorflow_datasets", "datasets")
-    if pathlib.Path(name, "features.json").is_file():
-        builder = tfds.builder_from_directory(name)
-    else:
-        builder = tfds.builder(name, data_dir=data_dir)
-        if data_dir is None:
-            builder.download_and_prepare()
-        elif not builder.is_prepared():
-            raise FileNotFoundError(
-                f"`data_dir` must have {name} as TFDS prepares it; without it "
-                f"the data are downloaded. Received: data_dir={data_dir}"
-            )
+    builder = prepared(name, data_dir)
     columns = as_columns("columns", columns)
     features = builder.info.features
     _check_features(features, columns, label, id)
@@ -99,6 +90,22 @@ def from_tfds(
         "sha256": digest.hexdigest(),
     }
     return InMemory(records, kind, names, description)
+
+
+def prepared(name: str, data_dir: str | os.PathLike | None = None) -> Any:
+    """Opens data that TFDS has, or downloads them where no folder is named."""
+    tfds = extras.need("tensorflow_datasets", "datasets")
+    if pathlib.Path(name, "features.json").is_file():
+        return tfds.builder_from_directory(name)
+    builder = tfds.builder(name, data_dir=data_dir)
+    if data_dir is None:
+        builder.download_and_prepare()
+    elif not builder.is_prepared():
+        raise FileNotFoundError(
+            f"`data_dir` must have {name} as TFDS prepares it; without it the "
+            f"data are downloaded. Received: data_dir={data_dir}"
+        )
+    return builder
 
 
 def _check_features(features, columns, label, id):
