@@ -90,8 +90,9 @@ for augment in (data.crop_and_flip(2), data.per_view(layer)):
 ON_JAX = """
 print(digest.hexdigest())
 inner = keras.Sequential([keras.layers.Dense(3)])
+augment = data.per_view(keras.Sequential([inner]))
 try:
-    data.group_views(source, data.per_view(keras.Sequential([inner])), 4, 2, seed=5)
+    data.group_views(source, augment, 4, 2, seed=5)
 except ValueError as error:
     print(str(error).partition(" Received")[0].split()[-1])
 """
