@@ -82,7 +82,7 @@ def text_processes(record: dict) -> str:
         for arm, found in record["arms"].items()
     ]
     header = ["augmenting", "start, CPU s", "a sentence, CPU ms"]
-    header += ["CPU to one process", "sentences a second to one process"]
+    header += ["CPU to one thread", "sentences a second to one thread"]
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
