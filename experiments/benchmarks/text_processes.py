@@ -152,7 +152,7 @@ def main() -> None:
     }
     for name, of_arm in figures.items():
         parts = [f"{key} {of_arm[key]['median']:.3g}" for key in of_arm]
-        print(f"{name:22}{', '.join(parts)}")
+        print(f"{name:26}{', '.join(parts)}")
     write(args, sentences=counts, shards=SHARDS, arms=figures)
 
 
