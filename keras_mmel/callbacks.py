@@ -69,8 +69,8 @@ class LambdaSchedule(keras.callbacks.Callback):
 class ViewScores(keras.callbacks.Callback):
     """Logs the scores of `evaluate_views` at the end of every epoch.
 
-    Put it before the callbacks that watch its scores, and tell them which
-    direction is better, since Keras knows that of compiled metrics only.
+    Put it before the callbacks that watch its scores. Those of accuracies,
+    losses, NLL and ECE need no `mode`; others do, as everywhere in Keras.
 
     Args:
         groups: Batches of held-out groups, the same in every pass, such as
@@ -87,7 +87,7 @@ class ViewScores(keras.callbacks.Callback):
     ```python
     watch = [
         keras_mmel.callbacks.ViewScores(held_out),
-        keras.callbacks.EarlyStopping("val_worst_accuracy", mode="max"),
+        keras.callbacks.EarlyStopping("val_worst_accuracy", patience=5),
     ]
     mmel.fit(groups, epochs=50, callbacks=watch)
     ```
@@ -108,6 +108,8 @@ class ViewScores(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         # Traced anew: the model may have been compiled since the last `fit`.
         self._scorer = ViewScorer(self.model)
+        # What does not fit should not wait for the end of an epoch.
+        self._scorer(self.groups, steps=1)
 
     def on_epoch_end(self, epoch, logs=None):
         scores = self._scorer(self.groups)

@@ -175,6 +175,11 @@ class MMELModel(GroupTrainer):
         own = [] if self._lambda_p is None else [self._lambda_p]
         return own + super().variables
 
+    def get_state_tree(self, *args, **kwargs):
+        tree = super().get_state_tree(*args, **kwargs)
+        tree["non_trainable_variables"].pop("lambda_p", None)
+        return tree
+
     @property
     def output_names(self) -> list[str]:
         # Keras asks the compiled model for the names of its outputs. A model

@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--html", metavar="FILE", help="also write a page of its own")
     add(
         "--examples",
-        type=int,
+        type=shared.positive,
         default=5,
         metavar="N",
         help="examples to show, drawn at random (default: 5)",

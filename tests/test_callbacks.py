@@ -164,7 +164,7 @@ def test_the_log_has_the_scores_of_views_and_others_watch_them(tmp_path):
         keras_mmel.callbacks.ViewScores(groups),
         keras.callbacks.EarlyStopping("val_worst_mae", mode="max", patience=1),
         keras.callbacks.ModelCheckpoint(
-            path, "val_worst_loss", mode="min", save_best_only=True
+            path, "val_worst_loss", save_best_only=True
         ),
     ]
     mmel.optimizer.learning_rate = 0.01
@@ -175,3 +175,18 @@ def test_the_log_has_the_scores_of_views_and_others_watch_them(tmp_path):
         assert_allclose(log[f"val_{name}"][-1], value, rtol=1e-6)
     with pytest.raises(TypeError, match="in every epoch"):
         keras_mmel.callbacks.ViewScores(iter(groups))
+    steps = int(mmel.optimizer.iterations.value)
+    for no_groups in ([(VIEWS[:, 0], LABEL)], []):
+        with pytest.raises(ValueError, match="Received"):
+            fit(mmel, callbacks=[keras_mmel.callbacks.ViewScores(no_groups)])
+    assert int(mmel.optimizer.iterations.value) == steps
+
+
+def test_the_direction_of_the_accuracy_of_views_is_known():
+    mmel = compiled(metrics=["binary_accuracy"])
+    watch = [
+        keras_mmel.callbacks.ViewScores([({"views": VIEWS}, LABEL)]),
+        keras.callbacks.EarlyStopping("val_worst_binary_accuracy"),
+    ]
+    fit(mmel, callbacks=watch)
+    assert watch[1].mode == "max"

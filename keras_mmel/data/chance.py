@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 # Operations that draw from, or change, a state outside the function. What a
 # function of Python does cannot be seen: its `stateful` says it.
@@ -17,35 +16,42 @@ _STATEFUL = re.compile(
     r"|(Eager)?PyFunc$"
 )
 
+# Graphs that must agree before they are believed.
+_TRACES = 3
 
-def traced(augment: Any, trace: Callable, *args: Any) -> Any:
-    """Returns `trace(*args)`, a concrete function or a part of the graph.
+
+def checked(given: Any, make: Callable, *specs: Any) -> Any:
+    """Returns the concrete function of `make()`, a new `tf.function`.
 
     Raises:
-        ValueError: If `augment`, which is traced, draws without a seed.
+        ValueError: If `given`, which it runs, draws without a seed.
     """
     before = _global_random_state()
-    made = trace(*args)
-    if _global_random_state() != before:
+    made = [make().get_concrete_function(*specs) for _ in range(_TRACES)]
+    graphs = [one.graph.as_graph_def() for one in made]
+    # Numbers of Python are constants of the graph.
+    alike = len({_constants(graph) for graph in graphs}) == 1
+    if not alike or _global_random_state() != before:
         raise ValueError(
-            "An augmentation must not draw from Python's `random` or "
+            "What makes views must not draw from Python's `random` or "
             "`numpy.random`: they are asked once, when the graph is made, and "
             "all views would share the answer. Draw with tf.random.stateless_* "
             "from the seed, or with NumPy in `per_view(f)` of f(image, rng). "
-            f"Received: {augment!r}"
+            f"Received: {given!r}"
         )
-    graph = getattr(made, "graph", None) or tf.compat.v1.get_default_graph()
-    stateful = _stateful_operations(graph.as_graph_def())
+    stateful = sorted(
+        {node.op for node in _nodes(graphs[0]) if _STATEFUL.match(node.op)}
+    )
     if stateful:
         raise ValueError(
-            "An augmentation must draw its numbers from the seed of the view, "
+            "What makes views must draw its numbers from the seed of the view, "
             "or views could not be repeated: with tf.random.stateless_* in "
             "`per_view(f)` of f(image, seed); with NumPy, also in place of "
             "tf.numpy_function and tf.py_function, in `per_view(f)` of "
             "f(image, rng); or by `per_view(layer)`. "
-            f"Received: {augment!r} with operations {stateful}"
+            f"Received: {given!r} with operations {stateful}"
         )
-    return made
+    return made[0]
 
 
 def _global_random_state():
@@ -54,8 +60,13 @@ def _global_random_state():
     return random.getstate(), numpy_state["pos"], numpy_state["key"].tobytes()
 
 
-def _stateful_operations(graph):
-    """The operations of a graph that no view seed controls."""
+def _nodes(graph):
+    """All operations of a graph and of the functions in it."""
     functions = (function.node_def for function in graph.library.function)
-    nodes = itertools.chain(graph.node, *functions)
-    return sorted({node.op for node in nodes if _STATEFUL.match(node.op)})
+    return itertools.chain(graph.node, *functions)
+
+
+def _constants(graph):
+    """The constants in a graph, whatever its functions are called."""
+    found = [node for node in _nodes(graph) if node.op == "Const"]
+    return tuple(sorted(n.attr["value"].SerializeToString() for n in found))

@@ -155,7 +155,7 @@ def group_views(
 
     def of_batch(x, seeds):
         try:
-            return chance.traced(augment, augment, x, seeds)
+            return _checked(augment, x, seeds)
         except (TypeError, ValueError) as error:
             error.add_note(
                 "`augment` gets a batch of x and seeds (batch, views, 2): "
@@ -188,7 +188,7 @@ def group_views(
         if not augment_original:
             _look(number == 0, views)
         if postprocess is not None:
-            views = postprocess(views)
+            views = _checked(postprocess, views)
             arguments.check_postprocessed(views, num_views)
         return epoch, ({"views": views}, *rest)
 
@@ -201,6 +201,18 @@ def group_views(
     groups = count_passes(epoch_counter, batches, num_batches)
     groups.is_shard = shard is not None  # for `fit`
     return groups
+
+
+def _checked(function, *args):
+    """Returns `function(*args)`, which must not draw without a seed."""
+    specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, args)
+
+    def make():
+        return tf.function(lambda *given: function(*given), autograph=False)
+
+    with tf.init_scope():
+        chance.checked(function, make, *specs)
+    return function(*args)
 
 
 def _buffer_size(examples, shuffle_buffer):

@@ -1,6 +1,7 @@
 """From a layer or function of one image to an augmentation of groups."""
 
 import contextlib
+import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -73,7 +74,10 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
     def augment(x, seeds):
         x = tf.nest.map_structure(tf.convert_to_tensor, x)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
-        view, spec = _trace(make_view, x, layer_or_function)
+        view = _trace(make_view, x, layer_or_function)
+        spec = tf.nest.map_structure(
+            lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
+        )
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
 
         def one(example_and_seed):
@@ -93,23 +97,18 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
 
 
 def _trace(make_view, x, layer_or_function):
-    """Returns the function of (image, seed) and the spec of its result."""
+    """Returns the concrete function of (image, seed)."""
     example = tf.nest.map_structure(
         lambda t: tf.TensorSpec(t.shape[1:], t.dtype), x
     )
     # Outside the graph of the dataset, so that layers build their weights.
     with tf.init_scope():
-        view = make_view(example)
-        graph = chance.traced(
+        return chance.checked(
             layer_or_function,
-            view.get_concrete_function,
+            make_view(example),
             example,
             tf.TensorSpec([2], tf.int32),
         )
-    spec = tf.nest.map_structure(
-        lambda t: tf.TensorSpec(t.shape, t.dtype), graph.structured_outputs
-    )
-    return view, spec
 
 
 def _view_of_function(function):
@@ -136,7 +135,7 @@ def _view_of_function(function):
             return function(image, seed=seed)
         return function(image, seed) if len(required) == 2 else function(image)
 
-    return lambda example: tf.function(view)
+    return lambda example: functools.partial(tf.function, view)
 
 
 def _view_of_layer(layer):
@@ -186,7 +185,7 @@ def _view_of_layer(layer):
                 "do, several of them in a keras.layers.Pipeline. "
                 f"Received: layer_or_function={layer!r}"
             ) from error
-        return tf.function(view, autograph=False)
+        return functools.partial(tf.function, view, autograph=False)
 
     return make_view
 

@@ -1,5 +1,6 @@
 """Views that a function of NumPy makes, each with a generator of its own."""
 
+import functools
 import threading
 from collections.abc import Callable
 
@@ -22,7 +23,7 @@ def view_maker(function: Callable) -> Callable:
         # because pipelines keep a state.
         image = tf.nest.map_structure(np.array, image)
         with lock:
-            return tf.nest.map_structure(np.asarray, function(image, rng))
+            return tf.nest.map_structure(np.asarray, function(image, rng=rng))
 
     def make_view(example):
         tried = _try(call, example, function)
@@ -44,7 +45,7 @@ def view_maker(function: Callable) -> Callable:
             ]
             return tf.nest.pack_sequence_as(tried, made)
 
-        return tf.function(view, autograph=False)
+        return functools.partial(tf.function, view, autograph=False)
 
     return make_view
 

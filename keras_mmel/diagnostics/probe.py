@@ -74,13 +74,7 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
     Nothing that the model keeps is changed: not its weights, nor the states
     of its random generators or those of Keras.
 
-    Args:
-        mmel: A compiled and built model.
-        probe: From `make_probe`.
-
-    Returns:
-        Float32 `(groups, num_views)` each: what `mmel.view_weights` gives, and
-        the view losses that the objective takes, NaN for padding.
+    Both are float32 `(groups, num_views)`; losses are NaN for padding.
     """
     found = []
     for x, y in probe.batches:

@@ -14,25 +14,13 @@ _MOST_VIEWS = 32
 
 
 def open_writer(log_dir: str | os.PathLike) -> Any:
-    """A writer of event files, by the package of TensorBoard.
-
-    Args:
-        log_dir: The folder; TensorBoard shows it as a run.
-
-    Raises:
-        ImportError: If TensorBoard is not installed.
-    """
+    """A writer of event files, by the package of TensorBoard."""
     name = "tensorboard.summary.writer.event_file_writer"
     return extras.need(name, "tensorboard").EventFileWriter(os.fspath(log_dir))
 
 
 def write_record(writer: Any, run: Run) -> None:
-    """Writes the last record of a run.
-
-    Args:
-        writer: From `open_writer`.
-        run: With at least one record.
-    """
+    """Writes the last record of a run."""
     record, found = run.records[-1], run.records[-1].summary
     names = ("effective_views", "heaviest_share", "loss", "spread")
     scalars = {name: found[name] for name in (*names, "not_finite")}

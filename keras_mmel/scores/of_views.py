@@ -91,30 +91,16 @@ def evaluate_views(
 
 
 class _Metric(NamedTuple):
-    """A compiled metric that is a mean over examples.
+    """A compiled metric that is a mean over examples."""
 
-    Attributes:
-        output: Place of its output among all.
-        metric: Keras's metric, with the function.
-        up: Whether more is better; None where Keras does not know.
-        weighted: Whether it is one of `weighted_metrics`.
-    """
-
-    output: int
+    output: int  # place of its output among all
     metric: Any
-    up: bool | None
+    up: bool | None  # whether more is better, where Keras knows
     weighted: bool
 
 
 class ViewScorer:
-    """Scores one model on groups, traced once for several data sets.
-
-    Args:
-        model: A compiled model.
-
-    Raises:
-        ValueError: If it is not compiled.
-    """
+    """Scores one model on groups, traced once for several data sets."""
 
     def __init__(self, model: keras.Model):
         if not getattr(model, "compiled", False) or not model._compile_loss:
@@ -133,21 +119,20 @@ class ViewScorer:
     def __call__(
         self, batches: Iterable, steps: int | None = None
     ) -> dict[str, float]:
-        """Computes the scores.
-
-        Args:
-            batches: Batches of groups.
-            steps: Batches to take; all where it is None.
-
-        Returns:
-            Names and values of the scores.
-        """
-        found: dict[str, list] = {}
+        """Computes the scores, as `evaluate_views` does."""
         # Groups with new views in every pass: always those of the first.
         counter = getattr(batches, "epoch_counter", None)
         before = counter and counter.epoch
         if counter:
             counter.set_epoch(counter.initial_epoch)
+        try:
+            return self._scores(self._all_values(batches, steps))
+        finally:
+            if counter:
+                counter.set_epoch(before)
+
+    def _all_values(self, batches, steps):
+        found: dict[str, list] = {}
         for number, batch in enumerate(batches):
             if number == steps:
                 break
@@ -167,14 +152,12 @@ class ViewScorer:
             for name, value in values.items():
                 value = checks.to_numpy(value).astype("float64")
                 found.setdefault(name, []).append(value)
-        if counter:
-            counter.set_epoch(before)
         if not found:
             raise ValueError(
                 "There was no batch to evaluate: `x` is empty. "
                 f"Received: x of type {type(batches).__name__}"
             )
-        return self._scores({k: np.concatenate(v) for k, v in found.items()})
+        return {name: np.concatenate(found[name]) for name in found}
 
     def _scores(self, values):
         """Scores of `(examples, num_views)` values of all batches."""

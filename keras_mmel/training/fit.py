@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from typing import Any
 
 import keras
@@ -11,6 +12,9 @@ from keras_mmel.losses import checks
 from keras_mmel.training import replicas
 from keras_mmel.training.view_statistics import ViewStatistics
 
+_SCORES = re.compile(
+    "(.*_)?(original|mean|worst)_(.*_)?(loss|nll|ece|(?P<up>accuracy))"
+)
 _FIT = inspect.signature(keras.Model.fit)
 
 
@@ -98,10 +102,10 @@ class GroupTrainer(keras.Model):
             given.setdefault("shuffle", False)
         listed = keras.tree.flatten(getattr(callbacks, "callbacks", callbacks))
         for callback in listed:
-            watched = getattr(callback, "monitor", None) == "original_loss"
-            if watched and getattr(callback, "mode", None) == "auto":
+            ours = _SCORES.fullmatch(str(getattr(callback, "monitor", "")))
+            if ours and getattr(callback, "mode", None) == "auto":
                 # Keras knows the direction of compiled metrics alone.
-                callback.mode = "min"
+                callback.mode = "max" if ours["up"] else "min"
         counter = getattr(x, "epoch_counter", None)
         own_list = hasattr(callbacks, "callbacks")
         if counter is not None and counter not in listed and not own_list:

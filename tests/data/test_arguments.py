@@ -169,3 +169,5 @@ def test_views_that_are_nothing_like_their_originals(change, message):
 def test_postprocess_that_loses_the_views():
     with pytest.raises(ValueError, match="`postprocess` must return views"):
         group(postprocess=lambda views: views[:, 0])
+    with pytest.raises(ValueError, match="must draw its numbers"):
+        group(postprocess=tf.random.shuffle)

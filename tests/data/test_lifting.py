@@ -267,7 +267,11 @@ def hidden_in_numpy(image, seed):
 GENERATOR = np.random.default_rng(0)
 
 
-def from_another_generator(image, rng):
+def from_own_generator(image, seed):
+    return tf.cast(image, tf.float32) * GENERATOR.uniform()
+
+
+def from_another_generator(image, *, rng):
     return image + GENERATOR.integers(0, 2, dtype="uint8")
 
 
@@ -278,6 +282,7 @@ def from_another_generator(image, rng):
         (unseeded_in_a_loop, "must draw its numbers from the seed"),
         (from_python, "must not draw from Python's `random`"),
         (from_numpy, "must not draw from Python's `random`"),
+        (from_own_generator, "must not draw from Python's `random`"),
         (hidden_in_numpy, "must draw its numbers from the seed"),
         (from_another_generator, "must draw all of its numbers from `rng`"),
         (layers.RandomCrop(4, 4), "of the shape of the original"),

@@ -69,7 +69,9 @@ def test_lambda_p_is_not_among_the_weights():
     uniform.set_weights(hard.get_weights())
     other = stepped(cases.build(Case()), keras_mmel.objectives.Soft(0.5))
     other.set_weights(uniform.get_weights())
+    uniform.set_state_tree(hard.get_state_tree())
     assert other.lambda_p == 0.5
+    assert "lambda_p" not in str(hard.get_state_tree())
     assert hard.count_params() == hard.model.count_params()
 
 

@@ -276,6 +276,10 @@ def test_groups_of_new_views_are_scored_on_the_same_ones():
     list(groups)
     assert keras_mmel.evaluate_views(model, groups) == first
     assert groups.epoch_counter.epoch == 1
+    model.compile(loss=keras.losses.MeanSquaredError())
+    with pytest.raises(ValueError, match="hape"):
+        keras_mmel.evaluate_views(model, groups)
+    assert groups.epoch_counter.epoch == 1
 
 
 def test_a_scorer_is_traced_once():
