@@ -8,7 +8,7 @@ run:
     seed         the seed of the run
     settings     every setting that the result depends on
     environment  versions, commit, processor, date
-    hours        wall time of the run
+    hours        wall time of the run, or cpu_hours of all runs of a record
     curves       lists of numbers, one entry per epoch
     scores       the final numbers
 """

@@ -55,7 +55,9 @@ def compared(
             text += ".\n"
     if "rates" in record:
         rates = (f"{name} {rate:g}" for name, rate in record["rates"].items())
-        text += f"\nRates, chosen on held-out examples: {', '.join(rates)}.\n"
+        if "--rate" not in record["command"]:
+            text += "\nRates, chosen on held-out examples: "
+            text += f"{', '.join(rates)}.\n"
     return text + f"\n{markdown.origin([record])}.\n"
 
 

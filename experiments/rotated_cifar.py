@@ -4,7 +4,8 @@ r"""P2 and P3 of docs/experiments.md: CIFAR-10 at 16x16 with few labels.
     python -m experiments.rotated_cifar p3 --data_dir DATA   # about 2 CPU-hours
 
 First every method has its rate chosen on held-out training images, then all
-seeds are trained with it. Finished runs are kept in `runs/`.
+seeds are trained with it. With `--rate` all methods have the same one. Finished
+runs are kept in `runs/`.
 """
 
 import argparse
@@ -132,18 +133,22 @@ def run(options):
     for part, methods, augment_original in parts:
         groups = groups_of(train, augment, steps, epochs, augment_original)
         name = f"cifar-{options.experiment}-{part}"
-        rates = evidence.best_rates(
-            f"{name}-rates",
-            functools.partial(model_maker, steps=steps),
-            groups,
-            held_out_grid,
-            methods,
-            RATES,
-            chosen_by,
-            seed=FIRST_SEED - 1,
-            epochs=epochs,
-            plain=augment_original,
-        )
+        if options.rate:
+            rates = dict.fromkeys([*methods, "plain"], options.rate)
+            name += f"-at-{options.rate:g}"
+        else:
+            rates = evidence.best_rates(
+                f"{name}-rates",
+                functools.partial(model_maker, steps=steps),
+                groups,
+                held_out_grid,
+                methods,
+                RATES,
+                chosen_by,
+                seed=FIRST_SEED - 1,
+                epochs=epochs,
+                plain=augment_original,
+            )
         count = options.seeds or (10 if is_p2 else 45)
         seeds = range(FIRST_SEED, FIRST_SEED + count)
         evidence.compare_at(
@@ -166,6 +171,7 @@ def main():
     )
     parser.add_argument("experiment", choices=("p2", "p3"))
     parser.add_argument("--data_dir", help="TFDS data; downloads without")
+    parser.add_argument("--rate", type=float, help="of all methods, untuned")
     parser.add_argument("--seeds", type=int, help="fewer, for a look")
     run(parser.parse_args())
 
