@@ -53,12 +53,29 @@ def compared(
                 text += f": a loss of {margin:g} point or more is "
                 text += "excluded" if within else "not excluded"
             text += ".\n"
+    text += _beside_plain(found)
     if "rates" in record:
         rates = (f"{name} {rate:g}" for name, rate in record["rates"].items())
         if "--rate" not in record["command"]:
             text += "\nRates, chosen on held-out examples: "
             text += f"{', '.join(rates)}.\n"
     return text + f"\n{markdown.origin([record])}.\n"
+
+
+def _beside_plain(found):
+    """The hard objective minus plain training, which costs the same."""
+    hard = [name for name in found.methods if name.startswith("hard")]
+    if "plain" not in found.methods or not hard:
+        return ""
+    parts = []
+    for score in ("mean_accuracy", "worst_accuracy"):
+        tests = {m: found.difference(m, score, "plain") for m in hard}
+        of = (
+            f"`{m}` {100 * d.mean:+.2f} ({_plain_p(d.p)})"
+            for m, d in tests.items()
+        )
+        parts.append(f"{score.replace('_', ' ')} {', '.join(of)}")
+    return f"\nMinus `plain`, each p by itself: {'; '.join(parts)}.\n"
 
 
 def _interval(test, score):

@@ -25,13 +25,16 @@ def difference(
 
 
 def columns(
-    tests: Iterable[paired.Difference | None], digits: int = 2
+    tests: Iterable[paired.Difference | None],
+    digits: int = 2,
+    adjusted_alone: bool = False,
 ) -> list[tuple[str, str]]:
     """Two cells for each test of a table: the difference, and p.
 
     Args:
         tests: Results of `difference`, all that are asked together.
         digits: Decimals of the difference.
+        adjusted_alone: Whether what Holm makes of p takes its place.
 
     Returns:
         Texts. Behind p stands in brackets what Holm makes of it, where there
@@ -45,8 +48,9 @@ def columns(
         tests, values, paired.holm(values), strict=True
     ):
         mean = "" if test is None else f"{test.mean:+.{digits}f}"
-        text = "" if math.isnan(p) else _probability(p)
-        if text and several:
+        shown = adjusted if adjusted_alone else p
+        text = "" if math.isnan(p) else _probability(shown)
+        if text and several and not adjusted_alone:
             text += f" ({_probability(adjusted)})"
         found.append((mean, text))
     return found

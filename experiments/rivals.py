@@ -76,7 +76,6 @@ class Tilted(objectives.Objective):
         )
 
 
-@keras.saving.register_keras_serializable(package="keras_mmel_examples")
 class Consistency(keras_mmel.MMELModel):
     r"""AugMix's loss on our views: agree with the original, and be right.
 
@@ -126,9 +125,6 @@ class Consistency(keras_mmel.MMELModel):
         )
         loss = ops.mean(right + self.coefficient * jensen_shannon(logits))
         return loss + sum(ops.cast(extra, "float32") for extra in self.losses)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "coefficient": self.coefficient}
 
 
 def jensen_shannon(logits: Any) -> Any:

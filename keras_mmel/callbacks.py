@@ -70,7 +70,7 @@ class ViewScores(keras.callbacks.Callback):
     """Logs the scores of `evaluate_views` at the end of every epoch.
 
     Put it before the callbacks that watch its scores. Those of accuracies,
-    losses, NLL and ECE need no `mode`; others do, as everywhere in Keras.
+    losses, NLL and ECE need no `mode` in the `fit` of an `MMELModel`.
 
     Args:
         groups: Batches of held-out groups, the same in every pass, such as
@@ -95,7 +95,8 @@ class ViewScores(keras.callbacks.Callback):
 
     def __init__(self, groups: Iterable, prefix: str = "val_"):
         super().__init__()
-        if not hasattr(groups, "__iter__") or iter(groups) is groups:
+        passes = hasattr(groups, "__iter__") and iter(groups) is not groups
+        if isinstance(groups, dict) or not passes:
             raise TypeError(
                 "`groups` must be batches that can be gone through in every "
                 "epoch, such as a dataset or a list. "

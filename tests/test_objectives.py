@@ -337,9 +337,3 @@ def test_wrong_shapes(objective, method):
     for shape in [(2, 2), (3,), (2,), (3, 3), (2, 3, 1), (1, 3)]:
         with pytest.raises(ValueError, match="mask.*Received"):
             function(LOSSES, np.ones(shape, bool))
-
-
-def test_soft_needs_an_augmented_view():
-    for function in (objectives.Soft(), objectives.Soft().weights):
-        with pytest.raises(ValueError, match="Received"):
-            function(LOSSES[:, :1])

@@ -50,11 +50,6 @@ def test_documented_names_are_there(module):
         assert getattr(found, name) is not None
 
 
-def test_unknown_names_are_refused():
-    with pytest.raises(AttributeError, match="no attribute 'text_models'"):
-        _ = keras_mmel.text_models
-
-
 def test_version_is_that_of_the_installed_distribution():
     assert keras_mmel.__version__ == importlib.metadata.version("keras-mmel")
     assert f"## [{keras_mmel.__version__}]" in (
@@ -72,24 +67,6 @@ def test_the_readme_is_short():
 
 
 # Files
-
-
-def test_wheel_holds_the_package_with_its_type_marker():
-    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["packages"] == ["keras_mmel", "keras_mmel_cli"]
-    assert not {"exclude", "only-include", "artifacts"} & set(wheel)
-    assert (ROOT / "keras_mmel/py.typed").is_file()
-
-
-# Those of the package are counted in test_structure.
-@pytest.mark.parametrize("folder", ["examples", "experiments"])
-def test_files_are_short(folder):
-    lengths = {
-        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    assert lengths
-    assert {p: n for p, n in lengths.items() if n > 400} == {}
 
 
 def test_ci_runs_the_test_command_of_the_readme():

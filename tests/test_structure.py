@@ -98,3 +98,9 @@ def test_a_room_is_read_in_an_afternoon(folder):
     assert len(files) <= MOST_FILES
     assert {n: c for n, c in lines.items() if c > MOST_LINES} == {}
     assert sum(lines.values()) <= MOST_ROOM_LINES
+
+
+def test_files_are_short():
+    for folder in (ROOT / "examples", ROOT / "experiments"):
+        for path in folder.rglob("*.py"):
+            assert len(path.read_text().splitlines()) <= MOST_LINES, path

@@ -80,12 +80,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     smaller than one before it (Holm's step-down method). NaN stays NaN and
     does not count.
 
-    Args:
-        p_values: The p of each test.
-
-    Returns:
-        The adjusted p, in the same order.
-
     Example:
 
     ```python

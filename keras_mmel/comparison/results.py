@@ -13,8 +13,8 @@ from keras_mmel.comparison.paired import Difference
 from keras_mmel.comparison.paired import holm
 from keras_mmel.comparison.paired import paired_difference
 
-# Parts of the names of scores that are shown as percentages.
-_PERCENT = ("accuracy", "ece")
+# Ends of the names of scores that are shown as percentages.
+_PERCENT = ("accuracy", "acc", "_ece")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Comparison:
     @property
     def score_names(self) -> list[str]:
         """Names of the scores on the test data."""
-        return list(self.runs[0]["scores"])
+        return list(dict.fromkeys(n for r in self.runs for n in r["scores"]))
 
     def values(self, method: str, score: str) -> np.ndarray:
         """Returns a score of every seed, in the order of the seeds.
@@ -151,7 +151,8 @@ class Comparison:
             for row in rows
         ]
         seeds = len(self.values(self.baseline, self.score_names[0]))
-        note = f"{seeds} seeds; differences in brackets: p of a paired t-test"
+        note = f"{seeds} seeds; accuracies and ECE in percent; "
+        note += "differences, in brackets the p of a paired t-test"
         return "\n".join([*(line.rstrip() for line in lines), note])
 
     def plot(
@@ -207,7 +208,7 @@ class Comparison:
 
 
 def _scale(score):
-    return 100.0 if any(word in score for word in _PERCENT) else 1.0
+    return 100.0 if score.endswith(_PERCENT) else 1.0
 
 
 def _number(value, sign=""):

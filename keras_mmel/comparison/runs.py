@@ -1,6 +1,7 @@
 """The runs of a comparison: same start, same views, same order, same steps."""
 
 import json
+import numbers
 import os
 import pathlib
 import re
@@ -12,12 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_mmel import groups as contract
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
+from keras_mmel.objectives import get
 from keras_mmel.scores.of_views import evaluate_views
 from keras_mmel.training import replicas
 
@@ -66,8 +69,8 @@ def compare(
         baseline: Method that the others are compared with; the first of
             `objectives` where it is None.
         records: Folder of the finished runs, a file for each. Belongs to one
-            comparison: settings, model and optimizer are checked, functions
-            and data cannot be.
+            comparison: objectives, steps, shape of the views, optimizer and
+            initial weights are checked, functions and data cannot be.
         about: What the files say besides, such as the command and the commit.
         verbose: Whether to print a line for each run.
 
@@ -75,10 +78,12 @@ def compare(
         A `Comparison`: print it, or ask it for `table`, `difference`, `plot`.
 
     Raises:
-        TypeError: If `make_model` or `groups` is not a function.
-        ValueError: If the model is not compiled or belongs to several
-            workers, the groups have no known number of batches, the baseline
-            is unknown, or a file in `records` is of other settings.
+        TypeError: If `make_model` or `groups` is not a function, or `test`
+            is no test data.
+        ValueError: If the model is not compiled, belongs to several workers
+            or does not begin with the same weights for every method, the
+            groups have no known number of batches, an objective or the
+            baseline is unknown, or a file in `records` is of other settings.
 
     Example:
 
@@ -99,11 +104,16 @@ def compare(
                 f"{', from a seed' if name == 'groups' else ''}. "
                 f"Received: {name} of type {type(value).__name__}"
             )
+    if isinstance(objectives, (str, Objective)):
+        objectives = [objectives]
     if not isinstance(objectives, Mapping):
         objectives = {
-            o if isinstance(o, str) else repr(o): o for o in objectives
+            o if isinstance(o, str) else repr(get(o)): o for o in objectives
         }
     methods: dict[str, Any] = dict(objectives)
+    for objective in methods.values():
+        if not callable(objective):
+            get(objective)
     if PLAIN in methods:
         raise ValueError(
             f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
@@ -111,24 +121,44 @@ def compare(
         )
     if plain:
         methods[PLAIN] = None
-    baseline = next(iter(methods)) if baseline is None else baseline
+    baseline = next(iter(methods), None) if baseline is None else baseline
     if baseline not in methods:
         raise ValueError(
             f"`baseline` must be one of {list(methods)}. "
             f"Received: baseline={baseline!r}"
         )
+    if isinstance(seeds, numbers.Integral):
+        seeds = range(int(seeds))
+    seeds = list(dict.fromkeys(map(int, seeds)))
+    if not seeds:
+        raise ValueError("`seeds` must have at least one. Received: none")
+    parts = _parts(test)
+    if records is not None:
+        pathlib.Path(records).mkdir(parents=True, exist_ok=True)
     runs = []
-    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+    for seed in seeds:
+        starts = set()
         for method, objective in methods.items():
             keras.utils.set_random_seed(seed)
-            model = _compiled(make_model(), objective)
-            data, steps = _training_data(groups(seed), objective, seed)
+            model = make_model()
+            data, steps, views = _training_data(groups(seed), objective, seed)
+            model = _compiled(model, objective)
+            starts.add(_start(model, views))
+            if len(starts) > 1:
+                raise ValueError(
+                    "`make_model` must give a new model at every call, which "
+                    "begins with the same weights for the same "
+                    "`keras.utils.set_random_seed`. "
+                    f"Received: others for {method!r}, seed {seed}"
+                )
             settings = {
                 "method": method,
                 "objective": repr(objective).split(" at 0x")[0],
                 "seed": seed,
                 "epochs": epochs,
                 "steps": steps,
+                "views": [list(v.shape) for v in keras.tree.flatten(views)],
+                "start": max(starts),
                 "weights": model.count_params(),
                 "optimizer": {**model.optimizer.get_config(), "name": None},
             }
@@ -151,8 +181,8 @@ def compare(
                     "method": method,
                     "seed": seed,
                     "settings": settings,
-                    "scores": _scores(model, test),
-                    "log": {name: float(v[-1]) for name, v in log.items()},
+                    "scores": _scores(model, parts),
+                    "log": _numbers({name: v[-1] for name, v in log.items()}),
                     "cpu_seconds": round(time.process_time() - start, 2),
                     **(about or {}),
                 }
@@ -167,14 +197,8 @@ def compare(
 def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
     """Makes batches of single views that cost what batches of groups cost.
 
-    Args:
-        groups: Batches of b groups of k views, which makes new views in every
-            pass.
-        seed: Of the choice of the view of each group.
-
-    Returns:
-        Endless batches of b * k plain examples, one view of each group of k
-        passes over the groups. Padding views are not chosen.
+    Endless batches of b * k plain examples: one view of each of b groups, from
+    k passes, each with new views. Padding views are not chosen.
     """
     x = groups.element_spec[0]
     size, views = keras.tree.flatten(x["views"])[0].shape[:2]
@@ -206,15 +230,31 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
 
 
 def _training_data(groups, objective, seed):
-    """Batches for a method, and how many are an epoch."""
-    steps = int(groups.cardinality())
+    """Batches for a method, how many are an epoch, and what views are like."""
+    steps = int(getattr(groups, "cardinality", lambda: -1)())
     if steps < 1:
         raise ValueError(
             "`groups` must give a dataset with a known number of batches, so "
             "that all methods make as many steps. "
-            f"Received: cardinality {steps}"
+            f"Received: {type(groups).__name__}, cardinality {steps}"
         )
-    return groups if objective else plain_batches(groups, seed), steps
+    x = groups.element_spec[0]
+    contract.check_groups(x)
+    data = groups if objective else plain_batches(groups, seed)
+    return data, steps, x["views"]
+
+
+def _start(model, views):
+    """A number that other initial weights would change; builds the model."""
+    if not model.built:
+
+        def one(spec):
+            shape = [1, *(size or 1 for size in spec.shape[2:])]
+            return keras.ops.zeros(shape, spec.dtype.name)
+
+        model(keras.tree.map_structure(one, views))
+    total = sum(np.abs(v.numpy()).sum(dtype="float64") for v in model.weights)
+    return float(f"{total:.5g}")  # the same on machines that round otherwise
 
 
 def _compiled(model, objective):
@@ -252,31 +292,60 @@ def _compiled(model, objective):
     return wrapped
 
 
-def _scores(model, test):
-    """Scores on all test data, groups or plain examples."""
-    parts = {"": test}
+def _parts(test):
+    """How to score each part of the test data, by what is before its scores."""
+    named = {"": test}
     if isinstance(test, Mapping) and not contract.is_group(test):
-        parts = {f"{name}_": data for name, data in test.items()}
-    scores = {}
-    for prefix, data in parts.items():
+        named = {f"{name}_": data for name, data in test.items()}
+    parts = {}
+    for prefix, data in named.items():
+        first = getattr(data, "element_spec", data)
+        if isinstance(data, keras.utils.PyDataset):
+            first = data[0]
+        if not isinstance(first, tuple):
+            raise TypeError(
+                "`test` must be a dataset or a tuple of arrays, with labels, "
+                f"or a dict of several. Received: {type(data).__name__}"
+            )
         given = data if isinstance(data, tuple) else (data,)
-        if contract.is_group(getattr(data, "element_spec", data)[0]):
-            found = evaluate_views(model, *given)
+        names = ("x", "y", "sample_weight")
+        given = dict(zip(names, given, strict=False))
+        parts[prefix] = (contract.is_group(first[0]), given)
+    return parts
+
+
+def _scores(model, parts):
+    """Scores on all test data, groups or plain examples."""
+    scores = {}
+    for prefix, (is_group, given) in parts.items():
+        if is_group:
+            found = evaluate_views(model, **given)
         else:
-            found = model.evaluate(*given, verbose=0, return_dict=True)
-        scores |= {prefix + name: value for name, value in found.items()}
+            found = model.evaluate(**given, verbose=0, return_dict=True)
+        scores |= {prefix + k: value for k, value in _numbers(found).items()}
     return scores
+
+
+def _numbers(found):
+    # A metric may give one number for each class.
+    return {k: float(v) for k, v in found.items() if not np.ndim(v)}
 
 
 def _read(path, settings):
     """The record of a finished run, or None."""
     if path is None or not path.exists():
         return None
-    record = json.loads(path.read_text())
+    try:
+        record = json.loads(path.read_text())
+        of_file = dict(record["settings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no record of a run. Delete it to make the run again."
+        ) from error
     different = {
-        name: (record["settings"].get(name), value)
+        name: (of_file.get(name), value)
         for name, value in settings.items()
-        if record["settings"].get(name) != value
+        if of_file.get(name) != value
     }
     if different:
         raise ValueError(
@@ -289,7 +358,6 @@ def _read(path, settings):
 def _write(path, record):
     """The whole file or none."""
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         half = path.with_suffix(".half")
         half.write_text(json.dumps(record, indent=1) + "\n")
         os.replace(half, path)

@@ -45,12 +45,6 @@ def thumbnails(images: np.ndarray) -> np.ndarray:
     brightest percent of each channel. Sides above 64 pixels are reduced by an
     integer factor.
 
-    Args:
-        images: From `find_images`.
-
-    Returns:
-        Uint8 of the same rank.
-
     Example:
 
     ```python

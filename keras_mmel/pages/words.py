@@ -19,14 +19,6 @@ def mark(original: str, view: str) -> list[tuple[str, bool]]:
     augmentation replaces words in place; else by the longest stretches that
     they share.
 
-    Args:
-        original: Text of view 0.
-        view: Text of another view.
-
-    Returns:
-        Pairs of a piece of the view and whether it is a word or sign that the
-        original does not have there. The pieces join to the view.
-
     Example:
 
     ```python

@@ -1,6 +1,7 @@
 """Values of the loss and of every metric for each view, and their scores."""
 
 import contextlib
+import itertools
 import operator
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -76,18 +77,21 @@ def evaluate_views(
     ```
     """
     batches = x
-    if isinstance(x, dict):
+    if isinstance(x, dict) and y is not None:
         arrays = (x, y) if sample_weight is None else (x, y, sample_weight)
         batches = _slices(arrays, batch_size)
-    elif y is not None or sample_weight is not None:
+    elif isinstance(x, dict) or y is not None or sample_weight is not None:
         raise ValueError(
-            "`y` and `sample_weight` go with arrays of groups, x must be "
-            '{"views": x} then; batches bring their own. '
-            f"Received: x of type {type(x).__name__}"
+            "`y` and `sample_weight` go with arrays of groups, "
+            'x={"views": x}, which need `y`; batches bring their own. '
+            f"Received: x of type {type(x).__name__}, y={type(y).__name__}"
         )
     elif isinstance(x, keras.utils.PyDataset):
         batches = (x[i] for i in range(len(x)))
     return ViewScorer(model)(batches, steps)
+
+
+_MEAN_UPDATE = keras.metrics.MeanMetricWrapper.update_state
 
 
 class _Metric(NamedTuple):
@@ -133,9 +137,7 @@ class ViewScorer:
 
     def _all_values(self, batches, steps):
         found: dict[str, list] = {}
-        for number, batch in enumerate(batches):
-            if number == steps:
-                break
+        for batch in itertools.islice(batches, steps):
             x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
             groups.check_groups(x)
             y = groups.split_labels(y).label
@@ -145,47 +147,46 @@ class ViewScorer:
                 self._metrics = self._find_metrics(x, y)
             with _no_gradient():
                 values = self._step(x, y)
-            values["mask"] = x.get("mask", ops.ones_like(values["loss"]))
-            values["weight"] = ops.ones_like(values["loss"][:, 0])
+            values["mask:"] = x.get("mask", ops.ones_like(values["loss:loss"]))
+            values["weight:"] = ops.ones_like(values["loss:loss"][:, :1])
             if weight is not None:
-                values["weight"] = checks.per_example(weight)
-            for name, value in values.items():
+                values["weight:"] = checks.per_example(weight)[:, None]
+            for key, value in values.items():
                 value = checks.to_numpy(value).astype("float64")
-                found.setdefault(name, []).append(value)
+                found.setdefault(key, []).append(value)
         if not found:
             raise ValueError(
                 "There was no batch to evaluate: `x` is empty. "
                 f"Received: x of type {type(batches).__name__}"
             )
-        return {name: np.concatenate(found[name]) for name in found}
+        return {key: _joined(parts) for key, parts in found.items()}
 
     def _scores(self, values):
         """Scores of `(examples, num_views)` values of all batches."""
-        mask, weight = values.pop("mask").astype(bool), values.pop("weight")
+        mask, weight = values["mask:"].astype(bool), values["weight:"][:, 0]
         if not mask[:, 0].all():
             raise ValueError(
                 'The original, view 0, must be a real view: "mask" must be '
                 f"True there. Received: False in {(~mask[:, 0]).sum()} groups"
             )
-        extra = float(values.pop("regularization").mean())
         found = {}
-        for name, value in values.items():
-            if name.endswith("right"):
-                continue
-            if name.endswith("confidence"):
-                name = name.removesuffix("confidence")
-                right = values[f"{name}right"]
+        for key, value in values.items():
+            kind, _, name = key.partition(":")
+            if kind == "confidence":
+                right = values[f"right:{name}"]
                 for part, kept in (("original", np.s_[:, 0]), ("mean", mask)):
-                    found[f"{part}_{name}ece"] = summary.calibration_error(
+                    found[f"{part}_{name}"] = summary.calibration_error(
                         value[kept], right[kept]
                     )
+            # A metric that the user calls "nll" is the user's.
+            if kind not in ("loss", "metric", "nll") or "mean_" + name in found:
                 continue
-            metric = self._metrics.get(name)
+            metric = self._metrics[name] if kind == "metric" else None
             # As Keras weighs them; it adds what layers add to the loss after.
-            counted = weight if name == "loss" else np.ones_like(weight)
+            counted = weight if kind == "loss" else np.ones_like(weight)
             if metric is not None and metric.weighted:
                 counted = weight / weight.mean()
-            plus = extra if name == "loss" else 0.0
+            plus = float(values["layers:"].mean()) if kind == "loss" else 0.0
             parts = (value, mask, counted)
             found[f"original_{name}"] = summary.original(*parts) + plus
             found[f"mean_{name}"] = summary.mean(*parts) + plus
@@ -207,11 +208,15 @@ class ViewScorer:
         for weighted, lists in enumerate(of_outputs):
             for output, of_output in enumerate(lists):
                 for metric in of_output.metrics if of_output else ():
-                    if not isinstance(metric, keras.metrics.MeanMetricWrapper):
+                    # One that changes how it is updated is no such mean.
+                    update = getattr(type(metric), "update_state", None)
+                    if update is not _MEAN_UPDATE:
                         continue
                     prefix = of_output.output_name
-                    name = f"{prefix}_{metric.name}" if prefix else metric.name
-                    name = f"weighted_{name}" if name in found else name
+                    prefix = f"{prefix}_" if prefix else ""
+                    name = prefix + metric.name
+                    if name in found:
+                        name = f"{prefix}weighted_{metric.name}"
                     direction = getattr(metric, "_direction", None)
                     up = direction and direction == "up"
                     found[name] = _Metric(output, metric, up, bool(weighted))
@@ -234,9 +239,10 @@ class ViewScorer:
             output_names=names,
         ).losses
         extra = sum(ops.cast(v, "float32") for v in model.losses)
+        # By kind and name, since metrics may be called anything.
         values = {
-            "loss": losses,
-            "regularization": extra + ops.zeros_like(losses[:, 0]),
+            "loss:loss": losses,
+            "layers:": extra + ops.zeros_like(losses[:, :1]),
         }
         for name, (output, metric, *_) in self._metrics.items():
             label, rows = (
@@ -245,15 +251,17 @@ class ViewScorer:
             )
             value = metric._fn(sizes.repeat(label), rows, **metric._fn_kwargs)
             value = ops.cast(value, "float32")
+            if not len(value.shape):  # of the batch, not of examples
+                continue
             axes = tuple(range(1, len(value.shape)))
-            values[name] = sizes.group(
+            values[f"metric:{name}"] = sizes.group(
                 ops.mean(value, axis=axes) if axes else value
             )
         outputs = compiled.pair_outputs(loss, None, y, prediction, names)
         for one in outputs:
             prefix = f"{one.name}_" if len(outputs) > 1 else ""
-            for name, value in _of_classifier(one, sizes).items():
-                values[prefix + name] = sizes.group(value)
+            for kind, (name, value) in _of_classifier(one, sizes).items():
+                values[f"{kind}:{prefix}{name}"] = sizes.group(value)
         return values
 
 
@@ -290,10 +298,17 @@ def _of_classifier(
         return {}
     right = ops.cast(ops.equal(found, there), "float32")
     return {
-        "nll": ops.cast(nll, "float32"),
-        "confidence": confidence,
-        "right": right,
+        "nll": ("nll", ops.cast(nll, "float32")),
+        "confidence": ("ece", confidence),
+        "right": ("ece", right),
     }
+
+
+def _joined(parts):
+    """All batches; groups with fewer views than others are padded."""
+    most = max(part.shape[1] for part in parts)
+    room = [((0, 0), (0, most - part.shape[1])) for part in parts]
+    return np.concatenate(list(map(np.pad, parts, room)))
 
 
 def _slices(arrays, size):

@@ -29,15 +29,6 @@ def worst(
     For a loss that is the largest one; for an accuracy it is the share of the
     examples that are right under all of their views.
 
-    Args:
-        values: One value for each view.
-        mask: Which views are real.
-        weight: One weight for each example.
-        higher_is_better: Whether the smallest value is the worst.
-
-    Returns:
-        The mean.
-
     Example:
 
     ```python
@@ -56,14 +47,6 @@ def calibration_error(
 
     $\sum_b \frac{n_b}{n} |acc_b - conf_b|$ over equally wide bins of the
     confidence, each open at its lower end.
-
-    Args:
-        confidence: Probability of the predicted class, any shape.
-        right: Whether that class is the label, of the same shape.
-        bins: Number of bins.
-
-    Returns:
-        From 0 to 1.
 
     Example:
 

@@ -37,6 +37,9 @@ def make_model():
     return model
 
 
+ONE_MODEL = make_model()
+
+
 def noise(x, seeds):
     draw = tf.map_fn(
         lambda seed: tf.random.stateless_normal((FEATURES,), seed),
@@ -166,11 +169,35 @@ def test_records_are_read_and_not_made_again(compared, monkeypatch):
     assert record["command"] == "none" and record["settings"]["steps"] == 6
 
 
-def test_records_of_other_settings_are_refused(compared):
+def test_records_of_other_settings_are_refused(compared, tmp_path):
+    def fewer(seed):
+        return groups(seed).map(lambda x, y: ({"views": x["views"][:, :2]}, y))
+
+    given = {"seeds": 1, "epochs": 2, "records": compared[1]}
     with pytest.raises(ValueError, match=r"another comparison.*epochs"):
-        keras_mmel.compare(
-            make_model, groups, TEST, seeds=1, epochs=3, records=compared[1]
-        )
+        keras_mmel.compare(make_model, groups, TEST, **given | {"epochs": 3})
+    with pytest.raises(ValueError, match=r"another comparison.*views"):
+        keras_mmel.compare(make_model, fewer, TEST, **given)
+    (tmp_path / "uniform-0.json").write_text("{")
+    given["records"] = tmp_path
+    with pytest.raises(ValueError, match="uniform-0.json is no record"):
+        keras_mmel.compare(make_model, groups, TEST, **given)
+
+
+def test_models_are_built_and_metrics_of_classes_left_out():
+    def unbuilt():
+        model = keras.Sequential([keras.layers.Dense(CLASSES)])
+        model.compile("sgd", "mse", metrics=["mae", keras.metrics.F1Score()])
+        return model
+
+    def one_hot_groups(seed):
+        return groups(seed).map(lambda x, y: (x, tf.one_hot(y, CLASSES)))
+
+    test = (TEST[0], np.eye(CLASSES)[TEST[1]])
+    seeds = np.array([3, 3])
+    found = keras_mmel.compare(unbuilt, one_hot_groups, test, "hard", seeds)
+    assert [run["seed"] for run in found.runs] == [3, 3]
+    assert found.score_names == ["loss", "mae"]
 
 
 def test_table_and_picture(compared, tmp_path):
@@ -195,8 +222,9 @@ def test_accuracies_are_shown_in_percent():
         for s in range(3)
     ]
     made[-1]["scores"]["accuracy"] += 0.01
+    made[0]["scores"]["receipt_mae"] = 1.0
     rows = Comparison(made, "uniform").table()
-    assert rows[1] == ["uniform", "51.0 ± 1.00"]
+    assert rows[1] == ["uniform", "51.0 ± 1.00", "nan ± nan"]
     assert rows[2][0] == "hard - uniform"
     assert rows[2][1].startswith("+12.8 (p ")
 
@@ -234,6 +262,10 @@ def test_missing_entries_are_nan_and_unknown_ones_named(compared):
         ({"make_model": lambda: keras.Sequential()}, "a compiled model"),
         ({"objectives": {"plain": "hard"}}, "name none 'plain'"),
         ({"baseline": "maxup"}, "`baseline` must be one of"),
+        ({"objectives": ["hrad"]}, "`objective` must be one of.*'hrad'"),
+        ({"seeds": 0}, "`seeds` must have at least one"),
+        ({"test": [TEST]}, "`test` must be a dataset or a tuple"),
+        ({"make_model": lambda: ONE_MODEL}, "new model at every call"),
         ({"groups": lambda s: groups(s).repeat()}, "known number of batches"),
     ],
 )

@@ -46,11 +46,6 @@ def test_counts(options, error, message):
         group(**options)
 
 
-def test_numpy_integers_count():
-    counts = {"num_views": np.int64(3), "batch_size": np.int32(2)}
-    assert len(list(group(seed=np.int64(-1), **counts))) == 3
-
-
 def test_a_negative_epoch():
     with pytest.raises(ValueError, match="`initial_epoch` must be at least 0"):
         data.EpochCounter(-1)

@@ -131,11 +131,6 @@ def test_the_rate_of_cifar_drops_at_60_120_and_160(method, stretch):
 
 
 class TestNames:
-    def test_it_is_that_of_before(self):
-        """Of a script without committed records, which tables would miss."""
-        name = imagenet.run_name(of_imagenet("mmel-s"))
-        assert name.endswith("-seed0-ea716a84")
-
     @pytest.mark.parametrize(
         ("of", "method", "options", "number"),
         [
@@ -210,10 +205,3 @@ class TestChoices:
         assert (first["pool"], first["augment_original"]) == (None, False)
         assert (second["pool"], second["augment_original"]) == (4, True)
         assert first["shuffle"] is second["shuffle"] is False
-
-    @pytest.mark.parametrize("flows", [False, True])
-    def test_soft_gradient(self, flows):
-        words = ["--soft_gradient"] if flows else []
-        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
-        wrapped = images.METHODS["mmel-s"](model, of_cifar("mmel-s", *words))
-        assert wrapped.objective.stop_gradient is not flows

@@ -63,15 +63,6 @@ class TestViews:
                 kept = digits_views.cut_back(image, down[of], right[of])
                 np.testing.assert_array_equal(back, kept[0])
 
-    def test_neighbours_are_a_pixel_away(self):
-        image = np.zeros((1, 8, 8, 1), "uint8")
-        image[0, 0, 3, 0] = 7
-        moved = digits_views.neighbours(image)
-        assert moved.shape == (8, 8, 8, 1)
-        found = {tuple(np.argwhere(one)[0][:2]) for one in moved if one.any()}
-        # Up, the pixel leaves the picture: three of the eight are empty.
-        assert found == {(0, 2), (0, 4), (1, 2), (1, 3), (1, 4)}
-
 
 class TestMethods:
     def test_plain_is_the_originals_alone(self):

@@ -5,7 +5,6 @@ import scipy.spatial
 import scipy.special
 import tensorflow as tf
 
-import keras_mmel
 from experiments import rivals
 
 
@@ -76,10 +75,3 @@ class TestConsistency:
         after = wrapped.fit({"views": x}, y, batch_size=8, epochs=5, verbose=0)
         assert after.history["loss"][-1] < expected
         assert not np.allclose(model.weights[0].numpy(), kernel)
-
-    def test_saves(self, tmp_path):
-        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
-        rivals.Consistency(model, coefficient=3.0).save(tmp_path / "m.keras")
-        loaded = keras.models.load_model(tmp_path / "m.keras")
-        assert loaded.coefficient == 3.0
-        assert isinstance(loaded.objective, keras_mmel.objectives.Uniform)

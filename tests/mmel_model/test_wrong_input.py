@@ -161,14 +161,6 @@ def test_sizes_that_are_known_only_at_run_time(objective, with_teacher):
     assert np.isfinite(log["loss"][0])
 
 
-def test_one_label_that_would_broadcast():
-    """A squared error would compare every example with it."""
-    mmel = compiled(loss="mse", metrics=None, weighted_metrics=None)
-    label = np.zeros((1, CLASSES), "float32")
-    with pytest.raises(ANY):
-        mmel.fit(of_unknown_sizes(X[:, :1], label), verbose=0)
-
-
 def test_group_axes_that_differ():
     case = Case(model="functional")
     mmel = cases.compiled(case)

@@ -141,6 +141,7 @@ def test_batches_of_all_kinds_are_the_same():
         keras_mmel.evaluate_views(model, dataset),
         keras_mmel.evaluate_views(model, list(dataset)),
         keras_mmel.evaluate_views(model, dataset.repeat(), steps=3),
+        keras_mmel.evaluate_views(model, fewer_views(x, labels)),
         keras_mmel.evaluate_views(model, cases.Batches([(x, labels)])),
         mmel.evaluate_views(dataset),
         mmel.evaluate_views(
@@ -150,6 +151,12 @@ def test_batches_of_all_kinds_are_the_same():
         assert set(found) <= set(expected)
         for name, value in found.items():
             assert_allclose(value, expected[name], err_msg=name, **CLOSE)
+
+
+def fewer_views(x, labels):
+    """A batch for each example, of its real views alone."""
+    for views, mask, label in zip(x["views"], x["mask"], labels, strict=True):
+        yield {"views": views[mask][None]}, label[None]
 
 
 def test_several_outputs():
@@ -174,6 +181,7 @@ def test_several_outputs():
         },
         loss_weights={"kind": 1.0, "good": 0.5, "size": 2.0},
         metrics={"good": ["accuracy"], "size": ["mae"]},
+        weighted_metrics={"good": ["accuracy"]},
     )
     views, kinds, _, _ = data()
     rng = np.random.default_rng(1)
@@ -209,6 +217,10 @@ def test_several_outputs():
     ):
         assert_allclose(found[name], value, err_msg=name, rtol=1e-5)
     assert "mean_size_nll" not in found
+    names = model.get_metrics_result()
+    assert {f"original_{n}" for n in names if not n.endswith("_loss")} <= {
+        *found
+    }
 
 
 def test_metrics_that_are_no_means_are_left_out():
@@ -220,7 +232,12 @@ def test_metrics_that_are_no_means_are_left_out():
     model.compile(
         "sgd",
         "sparse_categorical_crossentropy",
-        metrics=[doubt, keras.metrics.IoU(CLASSES, [0])],
+        metrics=[
+            doubt,
+            keras.metrics.IoU(CLASSES, [0]),
+            OfFirstClass(name="first"),
+            lambda y_true, y_pred: keras.ops.mean(y_pred),
+        ],
     )
     views, labels, _, _ = data()
     found = keras_mmel.evaluate_views(model, {"views": views}, labels)
@@ -228,7 +245,31 @@ def test_metrics_that_are_no_means_are_left_out():
     expected = (1 - predicted.max(axis=-1)).reshape(EXAMPLES, VIEWS)
     assert_allclose(found["mean_doubt"], expected.mean(), **CLOSE)
     assert "worst_doubt" not in found
-    assert not [name for name in found if "io_u" in name]
+    left_out = ("io_u", "first", "lambda")
+    assert not [name for name in found if name.endswith(left_out)]
+
+
+class OfFirstClass(keras.metrics.SparseCategoricalAccuracy):
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        return super().update_state(y_true, y_pred, y_true == 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["weight", "layers", "is_right", "nll", "loss"]
+)
+def test_a_metric_may_have_any_name(name):
+    views, labels, _, _ = data()
+    model = classifier()
+    expected = keras_mmel.evaluate_views(model, {"views": views}, labels)
+    metric = keras.metrics.MeanMetricWrapper(lambda y, p: p[:, 0], name=name)
+    model.compile("sgd", model.loss, metrics=[metric])
+    found = keras_mmel.evaluate_views(model, {"views": views}, labels)
+    for key in ("original_loss", "worst_loss", "mean_ece"):
+        assert_allclose(found[key], expected[key], err_msg=key, **CLOSE)
+    if name != "loss":
+        predicted = model.predict(views.reshape(-1, FEATURES), verbose=0)
+        mean = predicted[:, 0].mean()
+        assert_allclose(found[f"mean_{name}"], mean, **CLOSE)
 
 
 @pytest.mark.own_process
@@ -256,6 +297,8 @@ def test_wrong_input_is_named():
         keras_mmel.evaluate_views(model, [])
     with pytest.raises(ValueError, match="go with arrays"):
         keras_mmel.evaluate_views(model, [], labels)
+    with pytest.raises(ValueError, match="which need `y`"):
+        keras_mmel.evaluate_views(model, {"views": views})
     mask = np.arange(VIEWS) > np.zeros((EXAMPLES, 1))
     with pytest.raises(ValueError, match="original, view 0, must be"):
         keras_mmel.evaluate_views(model, {"views": views, "mask": mask}, labels)

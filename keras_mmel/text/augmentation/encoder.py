@@ -74,25 +74,9 @@ def take_encoder(masked_lm: keras.Model) -> Encoder:
     The arrays are those of the moment: later training of the model does not
     change them.
 
-    Args:
-        masked_lm: A `keras_hub.models.BertMaskedLM` or a subclass, such as
-            `load_masked_lm` returns.
-
-    Returns:
-        An `Encoder`.
-
     Raises:
         TypeError: If the model is not built as keras-hub builds its BERT.
         RuntimeError: If the backend of Keras is not TensorFlow.
-
-    Example:
-
-    ```python
-    from keras_mmel.text import load_masked_lm
-    from keras_mmel.text.augmentation.encoder import take_encoder
-
-    encoder = take_encoder(load_masked_lm("hf://google-bert/bert-base-cased"))
-    ```
     """
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(

@@ -190,14 +190,6 @@ def choose_positions(
 
     Returns:
         `count` of the candidates, the first to be filled first.
-
-    Example:
-
-    ```python
-    from keras_mmel.text.augmentation.masking import choose_positions
-
-    choose_positions(range(1, 9), 3, seed=0, example_id="7")
-    ```
     """
     # Lengths keep ("1", "23") and ("12", "3") apart.
     parts = [str(seed), example_id, str(segment)]

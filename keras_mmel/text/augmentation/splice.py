@@ -46,16 +46,6 @@ def splice(
 
     Returns:
         The text of the sample.
-
-    Example:
-
-    ```python
-    from keras_mmel.text.augmentation.splice import splice
-
-    spans = [(0, 1), (3, 7), (8, 12)]
-    splice("A  fine film.", spans, ["a", "poor", "film"], changed=[1])
-    # "A  poor film."
-    ```
     """
     if not changed:
         return text

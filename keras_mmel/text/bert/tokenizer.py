@@ -70,14 +70,6 @@ def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
         The two lengths, as the `tokenizers` library cuts: where both need
         more than half of the room, the one that was the shorter gets
         `room // 2` and the other one the rest.
-
-    Example:
-
-    ```python
-    from keras_mmel.text.bert.tokenizer import longest_first
-
-    longest_first(10, 3, 9)  # (6, 3)
-    ```
     """
     half = room // 2 + (room % 2 if a > b else 0)
     return min(a, max(half, room - b)), min(b, max(room - half, room - a))
