@@ -140,9 +140,8 @@ def compare(
         starts = set()
         for method, objective in methods.items():
             keras.utils.set_random_seed(seed)
-            model = make_model()
+            model = _compiled(make_model(), objective)
             data, steps, views = _training_data(groups(seed), objective, seed)
-            model = _compiled(model, objective)
             starts.add(_start(model, views))
             if len(starts) > 1:
                 raise ValueError(

@@ -193,9 +193,8 @@ def test_models_are_built_and_metrics_of_classes_left_out():
     def one_hot_groups(seed):
         return groups(seed).map(lambda x, y: (x, tf.one_hot(y, CLASSES)))
 
-    test = (TEST[0], np.eye(CLASSES)[TEST[1]])
-    seeds = np.array([3, 3])
-    found = keras_mmel.compare(unbuilt, one_hot_groups, test, "hard", seeds)
+    given = (TEST[0], np.eye(CLASSES)[TEST[1]]), "hard", np.array([3, 3])
+    found = keras_mmel.compare(unbuilt, one_hot_groups, *given)
     assert [run["seed"] for run in found.runs] == [3, 3]
     assert found.score_names == ["loss", "mae"]
 

@@ -268,8 +268,7 @@ def test_a_metric_may_have_any_name(name):
         assert_allclose(found[key], expected[key], err_msg=key, **CLOSE)
     if name != "loss":
         predicted = model.predict(views.reshape(-1, FEATURES), verbose=0)
-        mean = predicted[:, 0].mean()
-        assert_allclose(found[f"mean_{name}"], mean, **CLOSE)
+        assert_allclose(found[f"mean_{name}"], predicted[:, 0].mean(), **CLOSE)
 
 
 @pytest.mark.own_process
