@@ -1,7 +1,6 @@
 """The runs of a comparison: same start, same views, same order, same steps."""
 
 import json
-import numbers
 import os
 import pathlib
 import re
@@ -127,7 +126,7 @@ def compare(
             f"`baseline` must be one of {list(methods)}. "
             f"Received: baseline={baseline!r}"
         )
-    if isinstance(seeds, numbers.Integral):
+    if isinstance(seeds, (int, np.integer)):
         seeds = range(int(seeds))
     seeds = list(dict.fromkeys(map(int, seeds)))
     if not seeds:
