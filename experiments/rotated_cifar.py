@@ -4,8 +4,8 @@ r"""P2 and P3 of docs/experiments.md: CIFAR-10 at 16x16 with few labels.
     python -m experiments.rotated_cifar p3 --data_dir DATA   # about 2 CPU-hours
 
 First every method has its rate chosen on held-out training images, then all
-seeds are trained with it. With `--rate` all methods have the same one. Finished
-runs are kept in `runs/`.
+seeds are trained with it. With `--rate` there are `uniform`, `hard 1` and
+`plain` at that rate. Finished runs are kept in `runs/`.
 """
 
 import argparse
@@ -128,7 +128,9 @@ def run(options):
     test_grid = grid_of(test, functions)
     held_out_grid = grid_of(held_out, functions)
     parts = [("alike", P2 if is_p2 else P3, True)]
-    if is_p2:
+    if options.rate:
+        parts = [("alike", P3, True)]
+    elif is_p2:
         parts.append(("original", P2_ORIGINAL, False))
     for part, methods, augment_original in parts:
         groups = groups_of(train, augment, steps, epochs, augment_original)
@@ -171,7 +173,7 @@ def main():
     )
     parser.add_argument("experiment", choices=("p2", "p3"))
     parser.add_argument("--data_dir", help="TFDS data; downloads without")
-    parser.add_argument("--rate", type=float, help="of all methods, untuned")
+    parser.add_argument("--rate", type=float, help="of three methods, untuned")
     parser.add_argument("--seeds", type=int, help="fewer, for a look")
     run(parser.parse_args())
 
