@@ -51,8 +51,8 @@ def evaluate_views(
 
     Padding views (`"mask"`) do not count; a teacher's predictions are not
     looked at. `sample_weight` weighs the loss and `weighted_metrics`, as in
-    `evaluate`; losses are averaged, whatever their `reduction`. Under a strategy
-    one replica computes, of each worker that asks.
+    `evaluate`; losses are averaged, whatever their `reduction`. On replicas,
+    the first computes, of each worker that asks.
 
     Args:
         model: A compiled `keras.Model` or `MMELModel`.
