@@ -251,7 +251,8 @@ def _start(model, views):
             return keras.ops.zeros(shape, spec.dtype.name)
 
         model(keras.tree.map_structure(one, views))
-    total = sum(np.abs(v.numpy()).sum(dtype="float64") for v in model.weights)
+    arrays = map(keras.ops.convert_to_numpy, model.weights)
+    total = sum(np.abs(array).sum(dtype="float64") for array in arrays)
     return float(f"{total:.5g}")  # the same on machines that round otherwise
 
 
