@@ -1,5 +1,6 @@
 """The runs of a comparison: same start, same views, same order, same steps."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -52,8 +53,9 @@ def compare(
     stopped goes on when it is called again.
 
     Args:
-        make_model: Makes a compiled model. Its optimizer, loss and metrics are
-            those of all methods.
+        make_model: Makes a compiled model, on several replicas in the scope
+            of one strategy for all. Its optimizer, loss and metrics are those
+            of all methods.
         groups: From a seed to batches of groups with a known number of
             batches, such as `group_views(..., seed=seed)`. It is called anew
             for every run.
@@ -273,21 +275,22 @@ def _compiled(model, objective):
         )
     if objective is None:
         return model
-    if isinstance(objective, (str, Objective)):
-        wrapped = MMELModel(model, objective)
-    else:
-        wrapped = objective(model)
     loss, metrics = model._compile_loss, model._compile_metrics
-    wrapped.compile(
-        optimizer=model.optimizer,
-        loss=loss and loss._user_loss,
-        loss_weights=loss and loss._user_loss_weights,
-        metrics=metrics and metrics._user_metrics,
-        weighted_metrics=metrics and metrics._user_weighted_metrics,
-        run_eagerly=model.run_eagerly,
-        steps_per_execution=model.steps_per_execution,
-        jit_compile=model.jit_compile,
-    )
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        if isinstance(objective, (str, Objective)):
+            wrapped = MMELModel(model, objective)
+        else:
+            wrapped = objective(model)
+        wrapped.compile(
+            optimizer=model.optimizer,
+            loss=loss and loss._user_loss,
+            loss_weights=loss and loss._user_loss_weights,
+            metrics=metrics and metrics._user_metrics,
+            weighted_metrics=metrics and metrics._user_weighted_metrics,
+            run_eagerly=model.run_eagerly,
+            steps_per_execution=model.steps_per_execution,
+            jit_compile=model.jit_compile,
+        )
     return wrapped
 
 

@@ -1,5 +1,6 @@
 """A comparison against the same training written out."""
 
+import contextlib
 import importlib.util
 import json
 import math
@@ -24,12 +25,12 @@ TEST = (X[:5] + 0.1, Y[:5])
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
-def make_model():
+def make_model(dropout=0.2):
     model = keras.Sequential(
         [
             keras.Input((FEATURES,)),
             keras.layers.Dense(6, activation="tanh"),
-            keras.layers.Dropout(0.2),
+            keras.layers.Dropout(dropout),
             keras.layers.Dense(CLASSES),
         ]
     )
@@ -101,6 +102,29 @@ def test_a_run_is_the_training_written_out(compared, method):
             assert_allclose(found, value, rtol=1e-5, err_msg=name)
         found = compared[0].values(method, "train_effective_views")[seed]
         assert_allclose(found, history["effective_views"][-1], rtol=1e-5)
+
+
+@pytest.mark.own_process
+def test_two_replicas_find_the_same():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+    def mask(x, y):
+        return x | {"mask": tf.range(2) <= tf.cast(y, tf.int32)[:, None]}, y
+
+    def find(scope):
+        def make():
+            with scope():
+                return make_model(dropout=0.0)
+
+        test = {"clean": (X[:4], Y[:4]), "moved": test_groups().map(mask)}
+        objectives = ["uniform", "hard", "soft"]
+        return keras_mmel.compare(make, groups, test, objectives, 1).runs
+
+    found, expected = find(strategy.scope), find(contextlib.nullcontext)
+    # Plain training has other passes: Keras looks at a batch of it beforehand.
+    for one, other in zip(found[:3], expected[:3], strict=True):
+        for name, value in other["scores"].items():
+            assert_allclose(one["scores"][name], value, 1e-5, err_msg=name)
 
 
 def test_plain_training_has_as_many_steps_and_views():
