@@ -188,14 +188,8 @@ class Comparison:
                 ends = np.array([[mean], [mean]])
                 if not math.isnan(found.low):
                     ends = np.array([[found.low], [found.high]]) * scale
-                panel.errorbar(
-                    mean,
-                    place,
-                    xerr=np.abs(ends - mean),
-                    fmt="o",
-                    capsize=3,
-                    color="C0",
-                )
+                error = np.abs(ends - mean)
+                panel.errorbar(mean, place, xerr=error, fmt="C0o", capsize=3)
             panel.axvline(0, color="0.6", linewidth=1)
             percent = ", points" if _scale(score) != 1 else ""
             panel.set_xlabel(f"{score}{percent}")

@@ -153,16 +153,18 @@ def compare(
                 )
             settings = {
                 "method": method,
-                "objective": repr(objective).split(" at 0x")[0],
+                "objective": _text(objective),
                 "seed": seed,
                 "epochs": epochs,
                 "steps": steps,
                 "views": [list(v.shape) for v in keras.tree.flatten(views)],
                 "start": max(starts),
                 "weights": model.count_params(),
-                "optimizer": {**model.optimizer.get_config(), "name": None},
+                "optimizer": model.optimizer.get_config(),
             }
-            settings = json.loads(json.dumps(settings, default=repr))
+            settings = json.loads(
+                json.dumps(settings, default=_text), object_hook=_unnumbered
+            )
             path = None
             if records is not None:
                 name = re.sub(r"[^\w.]+", "-", f"{method}-{seed}.json")
@@ -331,6 +333,15 @@ def _scores(model, parts):
 def _numbers(found):
     # A metric may give one number for each class.
     return {k: float(v) for k, v in found.items() if not np.ndim(v)}
+
+
+def _text(value):
+    return repr(value).split(" at 0x")[0]
+
+
+def _unnumbered(config):
+    # Keras numbers the names of optimizers, also of one inside another.
+    return config | {"name": None} if "name" in config else config
 
 
 def _read(path, settings):

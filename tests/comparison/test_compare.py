@@ -34,7 +34,8 @@ def make_model(dropout=0.2):
             keras.layers.Dense(CLASSES),
         ]
     )
-    model.compile(keras.optimizers.Adam(0.05), LOSS, metrics=["accuracy"])
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.05))
+    model.compile(scaled, LOSS, metrics=["accuracy"])
     return model
 
 
