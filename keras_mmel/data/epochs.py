@@ -132,9 +132,8 @@ def count_passes(
 ) -> tf.data.Dataset:
     """Moves the counter on where a pass over batches of (epoch, batch) ends.
 
-    `num_batches` of them are in a pass; negative if unknown or infinite, as
-    `tf.data.Dataset.cardinality` has it. That is the size of what is returned,
-    the batches alone, the same in every run.
+    `num_batches` are in a pass; negative if unknown or infinite, as in
+    `tf.data`. So many are returned, without the epoch, the same in every run.
     """
     counted = _counted(counter, batches, num_batches)
     if num_batches != tf.data.UNKNOWN_CARDINALITY:
@@ -151,6 +150,9 @@ def count_passes(
     options.experimental_external_state_policy = (
         tf.data.experimental.ExternalStatePolicy.FAIL
     )
+    # An iterator waits at its end for the thread that tunes, which sleeps up to
+    # a minute where it misses that it should stop (TensorFlow 2.21).
+    options.autotune.enabled = False
     counted = counted.with_options(options)
     counted.epoch_counter = counter  # for `fit`; what maps it has none
     return counted

@@ -58,6 +58,8 @@ def test_batches_are_in_the_contract():
     batch, labels = next(iter(groups()))
     assert list(batch) == ["views"]
     assert batch["views"].shape == (3, 4, 8, 6, 3)
+    # Its thread may hold up the end of a pass.
+    assert not groups().options().autotune.enabled
     assert batch["views"].dtype == tf.uint8
     assert labels.shape == (3,)
 
