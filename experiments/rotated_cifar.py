@@ -127,10 +127,9 @@ def run(options):
     chosen_by = "mean_accuracy" if is_p2 else "original_nll"
     test_grid = grid_of(test, functions)
     held_out_grid = grid_of(held_out, functions)
-    parts = [("alike", P2 if is_p2 else P3, True)]
-    if options.rate:
-        parts = [("alike", P3, True)]
-    elif is_p2:
+    all_of_p2 = is_p2 and not options.rate
+    parts = [("alike", P2 if all_of_p2 else P3, True)]
+    if all_of_p2:
         parts.append(("original", P2_ORIGINAL, False))
     for part, methods, augment_original in parts:
         groups = groups_of(train, augment, steps, epochs, augment_original)
