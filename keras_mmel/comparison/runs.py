@@ -279,10 +279,8 @@ def _compiled(model, objective):
         return model
     loss, metrics = model._compile_loss, model._compile_metrics
     with strategy.scope() if strategy else contextlib.nullcontext():
-        if isinstance(objective, (str, Objective)):
-            wrapped = MMELModel(model, objective)
-        else:
-            wrapped = objective(model)
+        known = isinstance(objective, (str, Objective))
+        wrapped = MMELModel(model, objective) if known else objective(model)
         wrapped.compile(
             optimizer=model.optimizer,
             loss=loss and loss._user_loss,

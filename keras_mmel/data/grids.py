@@ -60,10 +60,12 @@ def grid_views(
                         f"{original.shape}. Received: {view.shape} from "
                         f"transformation {place}"
                     )
-            original = tf.cast(original, views[0].dtype)
-            return tf.stack([original, *views])
+            return tf.stack([tf.cast(original, views[0].dtype), *views])
 
         return {"views": tf.nest.map_structure(join, x, *made)}, *rest
 
     groups = dataset.map(to_group, tf.data.AUTOTUNE, deterministic=True)
-    return groups.batch(batch_size).prefetch(tf.data.AUTOTUNE)
+    options = tf.data.Options()
+    options.autotune.enabled = False  # as in `epochs.count_passes`
+    groups = groups.batch(batch_size).prefetch(tf.data.AUTOTUNE)
+    return groups.with_options(options)
