@@ -204,12 +204,7 @@ class MMELModel(GroupTrainer):
     # Training
 
     def compute_loss(
-        self,
-        x=None,
-        y=None,
-        y_pred=None,
-        sample_weight=None,
-        training=True,
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
         if not groups.is_group(x):
             if training:

@@ -49,9 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     # Arguments of `MaskedLMAugmenter`.
     setting = functools.partial(parser.add_argument, action=shared.Setting)
     setting(
-        "--num_augmented",
-        help="samples of each example (default: 4)",
-        **number,
+        "--num_augmented", help="samples of each example (default: 4)", **number
     )
     setting(
         "--mask_ratio",

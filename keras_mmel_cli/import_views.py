@@ -92,10 +92,7 @@ def run(options: argparse.Namespace) -> None:
     if options.check:
         return
     written = write_augmented(
-        options.out,
-        source,
-        num_shards=options.num_shards,
-        split=options.split,
+        options.out, source, num_shards=options.num_shards, split=options.split
     )
     shared.tell(options.out, written)
 

@@ -34,10 +34,7 @@ def _images(rng, leading):
 
 def _mixed(rng, leading):
     tokens = rng.integers(1, WORDS, (*leading, TOKENS)).astype("int32")
-    return {
-        "numbers": {"features": _features(rng, leading)},
-        "tokens": tokens,
-    }
+    return {"numbers": {"features": _features(rng, leading)}, "tokens": tokens}
 
 
 def _sentences(rng, leading):

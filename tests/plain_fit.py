@@ -7,14 +7,7 @@ import keras_mmel
 
 
 def assert_same_step(
-    make_model,
-    x,
-    y,
-    *,
-    rate=1.0,
-    rtol=1e-5,
-    sample_weight=None,
-    **settings,
+    make_model, x, y, *, rate=1.0, rtol=1e-5, sample_weight=None, **settings
 ):
     """Trains two equal models for one step of SGD and compares all there is.
 

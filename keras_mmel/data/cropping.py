@@ -8,10 +8,7 @@ from keras_mmel.data import arguments
 from keras_mmel.data import seeds as seeds_lib
 
 
-def crop_and_flip(
-    padding: int = 4,
-    flip: bool = True,
-) -> Callable:
+def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
     """Augments images by a random crop after zero padding and a random flip.
 
     Every view draws its row and column uniformly from 0 to 2 * padding and is
@@ -99,8 +96,7 @@ def _cut(images, rows, columns, flips, padding):
     index = (block * height + rows)[..., None] + tf.range(height - 2 * padding)
     views = tf.gather(tf.reshape(table, [-1, row_size]), index)
     return tf.reshape(
-        views,
-        [batch, rows.shape[1], height - 2 * padding, -1, channels],
+        views, [batch, rows.shape[1], height - 2 * padding, -1, channels]
     )
 
 

@@ -259,7 +259,5 @@ def _shuffle(examples, buffer, seed, epoch):
     tf.random.set_seed(1)
     key = seeds_lib.fold(seed, seeds_lib.SHUFFLE, epoch)
     return examples.shuffle(
-        buffer,
-        seed=tf.bitcast(key, tf.int64),
-        reshuffle_each_iteration=False,
+        buffer, seed=tf.bitcast(key, tf.int64), reshuffle_each_iteration=False
     )

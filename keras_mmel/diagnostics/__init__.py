@@ -6,10 +6,4 @@ from keras_mmel.diagnostics.plots import plot_run
 from keras_mmel.diagnostics.report import write_report
 from keras_mmel.diagnostics.run import Run
 
-__all__ = [
-    "Run",
-    "ViewWeights",
-    "plot_groups",
-    "plot_run",
-    "write_report",
-]
+__all__ = ["Run", "ViewWeights", "plot_groups", "plot_run", "write_report"]

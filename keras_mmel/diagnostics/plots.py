@@ -216,8 +216,7 @@ def draw_weights(figure: Any, run: Run) -> None:
     by_view.set_title("Weight of each view, in equal shares")
     by_view.set_ylabel("weight x number of views")
     by_view.set_xlabel(
-        "dot: median of the groups; bar: half of them; line: 90 %",
-        fontsize=8,
+        "dot: median of the groups; bar: half of them; line: 90 %", fontsize=8
     )
     effective = run.records[-1].effective
     effective = effective[np.isfinite(effective) & run.counted.any(axis=1)]

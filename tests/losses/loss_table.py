@@ -187,10 +187,7 @@ CASES = {
     "binary_focal": (_L.BinaryFocalCrossentropy(), "labels_prob"),
     "focal_balanced": (_BALANCED, "binary_prob"),
     "categorical_focal": (_FOCAL, "onehot_prob"),
-    "generalized": (
-        _L.CategoricalGeneralizedCrossEntropy(q=0.5),
-        "class_prob",
-    ),
+    "generalized": (_L.CategoricalGeneralizedCrossEntropy(q=0.5), "class_prob"),
     "ignore_class_tokens": (_logits(_SPARSE, ignore_class=-1), "some_tokens"),
     "ignore_rows": (_SPARSE(ignore_class=-1), "some_rows"),
     "huber_delta": (_L.Huber(delta=0.3), "vector"),

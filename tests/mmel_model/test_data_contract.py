@@ -12,12 +12,7 @@ from tests.cases import Case
 from tests.mmel_model.reference import Reference
 
 # Everything that a batch can hold, with a smaller last batch.
-FULL = Case(
-    Soft(0.3),
-    sample_weight=True,
-    mask=True,
-    teacher=True,
-)
+FULL = Case(Soft(0.3), sample_weight=True, mask=True, teacher=True)
 
 
 FORMS = {

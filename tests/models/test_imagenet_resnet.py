@@ -63,9 +63,4 @@ def test_first_block_of_a_stage_halves_the_image():
         model.get_layer(f"stage{stage}_block1_relu").output.shape[1:]
         for stage in (1, 2, 3, 4)
     ]
-    assert sizes == [
-        (56, 56, 64),
-        (28, 28, 128),
-        (14, 14, 256),
-        (7, 7, 512),
-    ]
+    assert sizes == [(56, 56, 64), (28, 28, 128), (14, 14, 256), (7, 7, 512)]

@@ -42,10 +42,6 @@ def test_two_workers_write_the_files_of_one(tmp_path, checkpoint, monkeypatch):
         )
     assert len(list(made.iterdir())) in (1, 2)
     write_augmented(
-        tmp_path / "one",
-        source,
-        make_augmenter(),
-        num_shards=7,
-        progress=False,
+        tmp_path / "one", source, make_augmenter(), num_shards=7, progress=False
     )
     assert contents(tmp_path / "beam") == contents(tmp_path / "one")

@@ -97,9 +97,7 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
 
 
 def load_text_classifier(
-    preset: str | os.PathLike,
-    num_classes: int,
-    dropout: float | None = None,
+    preset: str | os.PathLike, num_classes: int, dropout: float | None = None
 ) -> BertTextClassifier:
     """Loads a BERT encoder and its tokenizer under a new classification head.
 

@@ -11,11 +11,7 @@ _ON, _OFF = "\x1b[1;33m", "\x1b[0m"
 
 
 def to_terminal(
-    found: Findings,
-    title: str,
-    *,
-    color: bool = False,
-    width: int = 80,
+    found: Findings, title: str, *, color: bool = False, width: int = 80
 ) -> str:
     """Findings as tables and examples; ends with a line feed.
 

@@ -45,11 +45,7 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     places = tf.range(largest)
     there = places < pool[:, None]
     ranks = seeds.ranks(
-        seed,
-        seeds.VIEWS,
-        epoch,
-        pools.keys[:, None],
-        tf.cast(places, tf.int64),
+        seed, seeds.VIEWS, epoch, pools.keys[:, None], tf.cast(places, tf.int64)
     )
     ranks = tf.where(there, ranks, tf.int64.max)
     # Where there are too few, all of them come, and none depends on the draw.
