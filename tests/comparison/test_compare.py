@@ -1,6 +1,7 @@
 """A comparison against the same training written out."""
 
 import contextlib
+import gc
 import importlib.util
 import json
 import math
@@ -192,6 +193,17 @@ def test_records_are_read_and_not_made_again(compared, monkeypatch):
     )
     record = json.loads((folder / "hard-0.5-1.json").read_text())
     assert record["command"] == "none" and record["settings"]["steps"] == 6
+
+
+def test_the_memory_of_a_run_goes_with_it():
+    def graphs():  # of functions, which hold the weights
+        gc.collect()
+        found = [o for o in gc.get_objects() if issubclass(type(o), tf.Graph)]
+        return sum(hasattr(graph, "captures") for graph in found)
+
+    before = graphs()
+    keras_mmel.compare(make_model, groups, TEST, seeds=1, verbose=False)
+    assert graphs() <= before
 
 
 def test_records_of_other_settings_are_refused(compared, tmp_path):
