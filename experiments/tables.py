@@ -28,8 +28,8 @@ _U4 = ("digits-u4-alike", "digits-u4-original")
 _P2 = ("cifar-p2-alike", "cifar-p2-original")
 _HELPS = {
     "digits, turned, as they are": ("original_accuracy", *_U4),
-    "digits, mean over 45 turns and shifts": ("mean_accuracy", *_U4),
-    "digits, right under all 45": ("worst_accuracy", *_U4),
+    "digits, right under 45 turns and shifts": ("worst_accuracy", *_U4),
+    "CIFAR-10, turned, as they are": ("original_accuracy", *_P2),
     "CIFAR-10, turned, mean over 9 turns": ("mean_accuracy", *_P2),
     "CIFAR-10, crops, as they are": (
         "original_accuracy",
