@@ -90,20 +90,19 @@ def compared(tmp_path_factory):
 @pytest.mark.parametrize("method", ["uniform", "hard 0.5", "own"])
 def test_a_run_is_the_training_written_out(compared, method):
     objective = {"own": "soft", "hard 0.5": keras_mmel.objectives.Hard(0.5)}
-    for seed in range(2):
-        keras.utils.set_random_seed(seed)
-        mmel = keras_mmel.MMELModel(make_model(), objective.get(method, method))
-        mmel.compile(keras.optimizers.Adam(0.05), LOSS, metrics=["accuracy"])
-        history = mmel.fit(groups(seed), epochs=2, verbose=0).history
-        plain = mmel.evaluate(*TEST, verbose=0, return_dict=True)
-        moved = mmel.evaluate_views(test_groups())
-        expected = {f"clean_{k}": v for k, v in plain.items()}
-        expected |= {f"moved_{k}": v for k, v in moved.items()}
-        for name, value in expected.items():
-            found = compared[0].values(method, name)[seed]
-            assert_allclose(found, value, rtol=1e-5, err_msg=name)
-        found = compared[0].values(method, "train_effective_views")[seed]
-        assert_allclose(found, history["effective_views"][-1], rtol=1e-5)
+    seed = 1
+    keras.utils.set_random_seed(seed)
+    mmel = keras_mmel.MMELModel(make_model(), objective.get(method, method))
+    mmel.compile(keras.optimizers.Adam(0.05), LOSS, metrics=["accuracy"])
+    history = mmel.fit(groups(seed), epochs=2, verbose=0).history
+    plain = mmel.evaluate(*TEST, verbose=0, return_dict=True)
+    moved = mmel.evaluate_views(test_groups())
+    expected = {f"clean_{k}": v for k, v in plain.items()}
+    expected |= {f"moved_{k}": v for k, v in moved.items()}
+    expected["train_effective_views"] = history["effective_views"][-1]
+    for name, value in expected.items():
+        found = compared[0].values(method, name)[seed]
+        assert_allclose(found, value, rtol=1e-5, err_msg=name)
 
 
 @pytest.mark.own_process
@@ -119,7 +118,7 @@ def test_two_replicas_find_the_same():
                 return make_model(dropout=0.0)
 
         test = {"clean": (X[:4], Y[:4]), "moved": test_groups().map(mask)}
-        given = make, groups, test, ["hard", "soft"], 1
+        given = make, groups, test, "soft", 1
         # Keras looks at a batch beforehand: plain training has other passes.
         return keras_mmel.compare(*given, plain=False).runs
 

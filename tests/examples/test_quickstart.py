@@ -25,20 +25,20 @@ def written(tmp_path_factory):
             return train, (images[:20], labels[:20])
 
         patch.setattr(quickstart, "load", few)
-        quickstart.main(["--seeds", "2", "--out", str(folder)])
+        quickstart.main(["--seeds", "1", "--out", str(folder)])
     return folder, json.loads((folder / "quickstart.json").read_text())
 
 
 def test_every_method_runs_and_is_recorded(written):
     folder, record = written
     methods = ["uniform", "hard 1", "hard 0.3", "soft", "plain"]
-    assert [run["method"] for run in record["runs"]] == methods * 2
+    assert [run["method"] for run in record["runs"]] == methods
     for run in record["runs"]:
         right = run["scores"]["original_accuracy"] * 20
         assert right == pytest.approx(round(right))
         assert run["scores"]["worst_accuracy"] <= run["scores"]["mean_accuracy"]
     assert (folder / "quickstart.png").stat().st_size > 10_000
-    assert len(list((folder / "runs").glob("*.json"))) == 10
+    assert len(list((folder / "runs").glob("*.json"))) == 5
     assert "| `plain` - `uniform` |" in comparisons.compared(record)
 
 

@@ -42,7 +42,8 @@ CASES = {
 }
 # Keras refuses it there.
 REFUSED_BY_KERAS = {("torch", "steps_per_execution")}
-SLOW = {"uniform", "soft_through", "run_eagerly"}
+SLOW = {"uniform", "soft_through", "run_eagerly", "without_training"}
+SLOW |= {"steps_per_execution"}
 
 
 def resumes(mmel, case):

@@ -63,9 +63,9 @@ COUNTS = {
 # Names, and names at a number of replicas.
 SLOW = {
     "hard_everything-4",
-    "soft_everything-2",
+    "soft_everything-4",
     "hard_uneven-1",
-    "hard_uneven-2",
+    "hard_uneven-4",
     "soft_uneven-4",
     "mean_with_sample_weight-4",
     "last_of_1-4",
