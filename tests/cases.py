@@ -503,4 +503,4 @@ SAVED_WITH_USER_OBJECTS = {
     "objective": Case(user_objects.Hardest(lambda_p=0.4, share=0.7)),
 }
 SAVED_SLOW = {"seeded_dropout", "two_outputs", "without_training"}
-SAVED_SLOW |= {"objective", "bfloat16", "bert"}
+SAVED_SLOW |= {"objective", "bfloat16", "bert", "compiled_before", "losses"}

@@ -194,6 +194,7 @@ def test_records_are_read_and_not_made_again(compared, monkeypatch):
     assert record["command"] == "none" and record["settings"]["steps"] == 6
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_run_goes_with_it():
     def graphs():  # of functions, which hold the weights
         gc.collect()

@@ -167,6 +167,7 @@ def test_devices_on_another_backend():
     assert "backend jax" in done.stdout
 
 
+@pytest.mark.slow
 def test_text(run, tmp_path):
     bert = tiny.make_checkpoint(tmp_path / "bert", num_hidden_layers=1)
     rows = [f"the movie was very {w},{w}" for w in ("bad", "good")]

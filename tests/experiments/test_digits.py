@@ -100,6 +100,7 @@ def test_committed_records_have_the_names_of_their_settings():
     assert {digits.record_name(settings) for settings in found} == expected
 
 
+@pytest.mark.slow
 def test_a_record_for_each_which_is_not_made_again(tmp_path, monkeypatch):
     words = ["--shifts", "3", "--seeds", "1", "--epochs", "1"]
     words += ["--methods", "uniform", "hard-whole", "--out", str(tmp_path)]

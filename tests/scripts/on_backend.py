@@ -43,7 +43,7 @@ CASES = {
 # Keras refuses it there.
 REFUSED_BY_KERAS = {("torch", "steps_per_execution")}
 SLOW = {"uniform", "soft_through", "run_eagerly", "without_training"}
-SLOW |= {"steps_per_execution"}
+SLOW |= {"steps_per_execution", "regression"}
 
 
 def resumes(mmel, case):

@@ -62,7 +62,7 @@ COUNTS = {
 }
 # Names, and names at a number of replicas.
 SLOW = {
-    "hard_everything-4",
+    "hard_everything",
     "soft_everything-4",
     "hard_uneven-1",
     "hard_uneven-4",
