@@ -30,9 +30,15 @@ def compared(
     header = ["method", "clean, %", "mean of the views, %", "worst, %"]
     header += ["clean NLL", "worst NLL", "clean ECE, %", "ECE of the views, %"]
     text = markdown.table([*header, "in training, %", "effective views"], rows)
-    seeds = len(found.values(found.baseline, scores[0]))
+    seeds = {m: len(found.values(m, scores[0])) for m in found.methods}
+    fewer = (
+        f" ({n} of them for `{m}`)"
+        for m, n in seeds.items()
+        if n < seeds[found.baseline]
+    )
     text += (
-        f"\nThe baseline: mean ± standard deviation over {seeds} seeds; the "
+        "\nThe baseline: mean ± standard deviation over "
+        f"{seeds[found.baseline]} seeds{''.join(fewer)}; the "
         "others: differences to it, p of a paired t-test, adjusted for all of "
         "the table (Holm). Accuracy and effective views in training are those "
         "of the last epoch.\n"
