@@ -179,6 +179,9 @@ def test_a_comparison_says_what_was_asked(tmp_path):
     assert "commit 0123456 with changes, GPU X, Keras 3.15.1" in text
     text = comparisons.compared(record, ("original_nll", "hard 1"), 1.0)
     assert "a loss of 1 point or more is excluded" in text
+    runs.append(runs[0] | {"method": "maxup"})
+    text = comparisons.compared(record)
+    assert "over 2 seeds (1 of them for `maxup`);" in text
 
 
 def test_tables_of_the_paper_have_the_same_cells():
