@@ -136,6 +136,9 @@ def compare(
     seeds = list(dict.fromkeys(map(int, seeds)))
     if not seeds:
         raise ValueError("`seeds` must have at least one. Received: none")
+    if epochs < 1:
+        raise ValueError(f"`epochs` must be at least 1. Received: {epochs}")
+    json.dumps(about)  # fails before the first run, not after it
     parts = _parts(test)
     if records is not None:
         pathlib.Path(records).mkdir(parents=True, exist_ok=True)
@@ -185,13 +188,13 @@ def compare(
                     ).history
                     scores = _scores(model, parts)
                 record = {
+                    **(about or {}),
                     "method": method,
                     "seed": seed,
                     "settings": settings,
                     "scores": scores,
                     "log": _numbers({name: v[-1] for name, v in log.items()}),
                     "cpu_seconds": round(time.process_time() - start, 2),
-                    **(about or {}),
                 }
                 _write(path, record)
             if verbose:

@@ -300,6 +300,8 @@ def test_missing_entries_are_nan_and_unknown_ones_named(compared):
         ({"baseline": "maxup"}, "`baseline` must be one of"),
         ({"objectives": ["hrad"]}, "`objective` must be one of.*'hrad'"),
         ({"seeds": 0}, "`seeds` must have at least one"),
+        ({"epochs": 0}, "`epochs` must be at least 1. Received: 0"),
+        ({"about": {"x": np.float32(1)}}, "not JSON serializable"),
         ({"test": [TEST]}, "`test` must be a dataset or a tuple"),
         ({"make_model": lambda: ONE_MODEL}, "new model at every call"),
         ({"groups": lambda s: groups(s).repeat()}, "known number of batches"),
