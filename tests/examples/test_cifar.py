@@ -82,6 +82,7 @@ class TestEveryMethod:
 
 
 @pytest.mark.usefixtures("_toy_network")
+@pytest.mark.slow
 def test_the_same_command_goes_on(tmp_path, monkeypatch, capsys):
     words = ("--method", "mmel-h", "--epochs", "3", "--seeds", "3")
 

@@ -35,6 +35,7 @@ def features(shape=(4, 7), seed=0):
     }
 
 
+@pytest.mark.slow
 def test_a_new_process_loads_what_was_saved(directory, tmp_path):
     models = {
         "classifier": load_text_classifier(directory, 3, dropout=0.2),
@@ -84,6 +85,7 @@ def test_configs_hold_every_setting(tmp_path):
         assert again.backbone.embeddings_layer_norm.epsilon == 1e-3
 
 
+@pytest.mark.slow
 def test_mmel_trains_a_classifier(directory, tmp_path):
     classifier = load_text_classifier(directory, 2, dropout=0.0)
     model = keras_mmel.MMELModel(classifier)
