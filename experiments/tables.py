@@ -26,19 +26,14 @@ _TABLE = re.compile(
 # Rows of the README's table: record, score, record of the soft objective.
 _U4 = ("digits-u4-alike", "digits-u4-original")
 _P2 = ("cifar-p2-alike", "cifar-p2-original")
+_P3 = ("cifar-p3-alike-at-0.001",)
 _HELPS = {
     "digits, turned, as they are": ("original_accuracy", *_U4),
     "digits, right under 45 turns and shifts": ("worst_accuracy", *_U4),
     "CIFAR-10, turned, as they are": ("original_accuracy", *_P2),
     "CIFAR-10, turned, mean over 9 turns": ("mean_accuracy", *_P2),
-    "CIFAR-10, crops, as they are": (
-        "original_accuracy",
-        "cifar-p3-alike-at-0.001",
-    ),
-    "CIFAR-10, crops, right under 5 shifts": (
-        "worst_accuracy",
-        "cifar-p3-alike-at-0.001",
-    ),
+    "CIFAR-10, crops, as they are": ("original_accuracy", *_P3),
+    "CIFAR-10, crops, right under 5 shifts": ("worst_accuracy", *_P3),
     "SST-2, 1,000 sentences": ("original_accuracy", "text-sst2"),
 }
 # The methods of its columns, and their names in the tables of the paper.
