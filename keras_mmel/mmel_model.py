@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel import groups
+from keras_mmel import contract
 from keras_mmel import objectives
 from keras_mmel.losses import checks
 from keras_mmel.losses.of_groups import group_losses
@@ -115,7 +115,7 @@ class MMELModel(GroupTrainer):
                 "`model` must be the model to train, not a wrapper around it. "
                 "Received: an `MMELModel`"
             )
-        if groups.is_group(getattr(model, "input", None)):
+        if contract.is_group(getattr(model, "input", None)):
             raise ValueError(
                 'No input of `model` may be called "views", by which groups '
                 "are told from plain examples. Give it another name. "
@@ -190,7 +190,7 @@ class MMELModel(GroupTrainer):
 
     def call(self, inputs, training=None):
         given = {"training": training} if self._call_has_training_arg else {}
-        if not groups.is_group(inputs):
+        if not contract.is_group(inputs):
             return self.model(inputs, **given)
         if self.takes_plain:
             raise ValueError(
@@ -198,17 +198,17 @@ class MMELModel(GroupTrainer):
                 "examples, not groups: give the originals. "
                 'Received: x with the key "views"'
             )
-        groups.check_groups(inputs)
-        return self.model(groups.flatten_views(inputs), **given)
+        contract.check_groups(inputs)
+        return self.model(contract.flatten_views(inputs), **given)
 
     # Training
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        if not groups.is_group(x):
+        if not contract.is_group(x):
             if training:
-                groups.check_groups(x)
+                contract.check_groups(x)
             return super().compute_loss(
                 x, y, y_pred, sample_weight, training=training
             )
@@ -218,7 +218,7 @@ class MMELModel(GroupTrainer):
             ops.sum(ops.cast(loss, "float32")) / replicas.count()
             for loss in self.losses
         ]
-        sizes = groups.sizes_of(x)
+        sizes = contract.sizes_of(x)
         found = self._group_losses(sizes, y, y_pred, sample_weight)
         if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
             # Loss scaling meets overflows on purpose and skips the step.
@@ -238,20 +238,20 @@ class MMELModel(GroupTrainer):
         if isinstance(y_pred, (dict, list, tuple)):
             # For the log of each output's loss.
             self._compile_loss(
-                groups.split_labels(y).label,
+                contract.split_labels(y).label,
                 sizes.originals(y_pred),
                 sample_weight,
             )
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        if groups.is_group(x):
-            sizes = groups.sizes_of(x)
+        if contract.is_group(x):
+            sizes = contract.sizes_of(x)
             compiled = self._compile_metrics
             if compiled is not None and not compiled.built:
                 # Keras may build the metrics before the loss sees the labels.
                 self._group_losses(sizes, y, y_pred)
-            y, y_pred = groups.split_labels(y).label, sizes.originals(y_pred)
+            y, y_pred = contract.split_labels(y).label, sizes.originals(y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def train_step(self, *args, **kwargs):
@@ -316,9 +316,9 @@ class MMELModel(GroupTrainer):
 
     def _losses_and_weights(self, x, y):
         """View losses and weights of a batch of groups, in inference mode."""
-        groups.check_groups(x)
+        contract.check_groups(x)
         x = keras.tree.map_structure(ops.convert_to_tensor, x)
-        sizes = groups.sizes_of(x)
+        sizes = contract.sizes_of(x)
         losses = self._group_losses(sizes, y, self(x)).losses
         return losses, self._value_and_weights(losses, sizes.mask)[1]
 

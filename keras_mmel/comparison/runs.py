@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from keras_mmel import groups as contract
+from keras_mmel import contract
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_mmel import groups
+from keras_mmel import contract
 from keras_mmel.diagnostics.probe import Probe
 from keras_mmel.pages import pictures
 
@@ -20,7 +20,7 @@ def classes_of(probe: Probe) -> np.ndarray | None:
         Int64 `(groups,)`, from labels that are whole numbers or one-hot; None
         where they are anything else.
     """
-    labels = (groups.split_labels(y).label for _, y in probe.batches)
+    labels = (contract.split_labels(y).label for _, y in probe.batches)
     parts = [_whole_numbers(label) for label in labels]
     return None if any(p is None for p in parts) else np.concatenate(parts)
 

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_mmel import groups
+from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 
@@ -88,7 +88,7 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
 
 def _batches(data):
     """Batches of the data; arrays are one batch."""
-    if isinstance(data, (tuple, list)) and data and groups.is_group(data[0]):
+    if isinstance(data, (tuple, list)) and data and contract.is_group(data[0]):
         return [data]
     if isinstance(data, keras.utils.PyDataset):
         return (data[index] for index in range(len(data)))
@@ -104,7 +104,7 @@ def _batches(data):
 def _checked(batch):
     """Features and labels of a batch, as arrays."""
     x, *y = batch if isinstance(batch, (tuple, list)) else (batch,)
-    groups.check_groups(x)
+    contract.check_groups(x)
     if not y or y[0] is None:
         raise ValueError(
             "`probe` needs labels: the weights come from the view losses. "
@@ -112,12 +112,12 @@ def _checked(batch):
         )
     x = {name: value for name, value in x.items() if value is not None}
     x, y = keras.tree.map_structure(np.asarray, (x, y[0]))
-    checks.check_labels(groups.split_labels(y).label, groups.sizes_of(x))
+    checks.check_labels(contract.split_labels(y).label, contract.sizes_of(x))
     return x, y
 
 
 def _mask(x):
-    sizes = groups.sizes_of(x)
+    sizes = contract.sizes_of(x)
     if sizes.mask is not None:
         return np.asarray(sizes.mask, dtype=bool)
     return np.ones((sizes.batch, sizes.views), dtype=bool)

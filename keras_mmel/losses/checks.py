@@ -6,8 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel.groups import Sizes
-from keras_mmel.groups import rank
+from keras_mmel.contract import Sizes
+from keras_mmel.contract import rank
 from keras_mmel.losses import compiled
 from keras_mmel.losses import soft_targets
 

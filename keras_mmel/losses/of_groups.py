@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_mmel.groups import Sizes
-from keras_mmel.groups import split_labels
+from keras_mmel.contract import Sizes
+from keras_mmel.contract import split_labels
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import per_view

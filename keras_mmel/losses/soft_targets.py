@@ -11,7 +11,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_mmel.groups import Sizes
+from keras_mmel.contract import Sizes
 from keras_mmel.losses import compiled
 
 _LOSSES = keras.losses

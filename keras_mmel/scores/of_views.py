@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel import groups
+from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import of_groups
@@ -140,9 +140,9 @@ class ViewScorer:
         found: dict[str, list] = {}
         for batch in itertools.islice(batches, steps):
             x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
-            groups.check_groups(x)
-            y = groups.split_labels(y).label
-            checks.check_labels(y, groups.sizes_of(x))
+            contract.check_groups(x)
+            y = contract.split_labels(y).label
+            checks.check_labels(y, contract.sizes_of(x))
             x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
             if self._metrics is None:
                 self._metrics = self._find_metrics(x, y)
@@ -203,8 +203,8 @@ class ViewScorer:
         if metrics is None:
             return found
         if not metrics.built:
-            rows = self._model(groups.flatten_views(x), training=False)
-            metrics.build(y, groups.sizes_of(x).originals(rows))
+            rows = self._model(contract.flatten_views(x), training=False)
+            metrics.build(y, contract.sizes_of(x).originals(rows))
         of_outputs = (metrics._flat_metrics, metrics._flat_weighted_metrics)
         for weighted, lists in enumerate(of_outputs):
             for output, of_output in enumerate(lists):
@@ -226,10 +226,10 @@ class ViewScorer:
     def _values(self, x, y):
         """One value for each view, `(batch, num_views)`, by name."""
         model = self._model
-        sizes = groups.sizes_of(x)
+        sizes = contract.sizes_of(x)
         loss = model._compile_loss._user_loss
         names = getattr(model, "output_names", None)
-        prediction = model(groups.flatten_views(x), training=False)
+        prediction = model(contract.flatten_views(x), training=False)
         losses = of_groups.group_losses(
             Uniform(),
             sizes,
@@ -267,7 +267,7 @@ class ViewScorer:
 
 
 def _of_classifier(
-    output: compiled.Output, sizes: groups.Sizes
+    output: compiled.Output, sizes: contract.Sizes
 ) -> dict[str, Any]:
     """NLL, confidence and rightness of the rows, where it is a classifier."""
     twin = soft_targets.soft_twin(output.loss)

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from keras_mmel import groups
+from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.training import replicas
 from keras_mmel.training.view_statistics import ViewStatistics
@@ -75,7 +75,9 @@ class GroupTrainer(keras.Model):
         # What has no `build` of its own is built when it is called, and so is
         # what is called on groups.
         has_own = type(self.model).build is not keras.layers.Layer.build
-        is_plain = input_shape is not None and not groups.is_group(input_shape)
+        is_plain = input_shape is not None and not contract.is_group(
+            input_shape
+        )
         if has_own and is_plain and not self.model.built:
             self.model.build(input_shape)
 
@@ -225,7 +227,7 @@ def _check_arguments(given):
     checks.check_sample_weight(given.get("sample_weight"))
     checks.check_numbers(y)
     weight = given.get("class_weight")
-    if weight and groups.split_labels(y).teacher is not None:
+    if weight and contract.split_labels(y).teacher is not None:
         raise ValueError(
             "`class_weight` cannot be used with teacher predictions. Give "
             "each example its weight with `sample_weight`. "
@@ -235,7 +237,7 @@ def _check_arguments(given):
     spec = getattr(data, "element_spec", data)
     part = spec[0] if isinstance(spec, (list, tuple)) and spec else spec
     split = given.get("validation_split") and data is None
-    if groups.is_group(part) or (split and groups.is_group(x)):
+    if contract.is_group(part) or (split and contract.is_group(x)):
         raise ValueError(
             "`evaluate`, `predict` and `validation_data` take plain examples, "
             "not groups. Give `validation_data` with the originals. Received: "

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_mmel import groups
+from keras_mmel import contract
 from keras_mmel.training import replicas
 
 
@@ -21,8 +21,8 @@ def train_step(model: keras.Model, data: Any) -> dict:
         The logs of the epoch so far.
     """
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-    groups.check_groups(x)
-    sizes = groups.sizes_of(x)
+    contract.check_groups(x)
+    sizes = contract.sizes_of(x)
     checks = _checks(x, y, sizes, model._objective.soft_targets)
     with tf.control_dependencies(checks):
         x = tf.nest.map_structure(tf.identity, x)
@@ -55,11 +55,11 @@ def _checks(x, y, sizes, is_soft):
                 ["The first view of a group is the original, never padding"],
             )
         )
-    label, teacher = groups.split_labels(y)
+    label, teacher = contract.split_labels(y)
     leaves = _leaves((x["views"], x.get("mask"), teacher))
     first, *others = leaves
     # Too few axes are for the checks that know what each tensor is.
-    if any(groups.rank(t) is None or None in t.shape[1:2] for t in leaves):
+    if any(contract.rank(t) is None or None in t.shape[1:2] for t in leaves):
         message = "Views, mask, teacher and labels must agree in their sizes"
         compared = [(other, 2) for other in others]
         compared += [(leaf, 1) for leaf in _leaves(label)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_mmel.groups import Sizes
+from keras_mmel.contract import Sizes
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 

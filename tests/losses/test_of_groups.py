@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from keras_mmel import objectives
-from keras_mmel.groups import Sizes
+from keras_mmel.contract import Sizes
 from keras_mmel.losses.of_groups import group_losses
 
 losses = keras.losses

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_mmel.groups import Sizes
+from keras_mmel.contract import Sizes
 from keras_mmel.losses import compiled
 from keras_mmel.losses import soft_targets
 

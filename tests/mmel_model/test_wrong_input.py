@@ -48,7 +48,7 @@ def taught(teacher, label=Y):
 ONE_HOT = np.eye(CLASSES, dtype="float32")[Y]
 GROUPS = {"views": X}
 SHAPE = r"(?i)teacher.*must have shape.*Received: teacher.shape="
-# Objective, x, y, words of the message, sample weight. `test_groups.py` and
+# Objective, x, y, words of the message, sample weight. `test_contract.py` and
 # `losses` have more of each kind.
 REFUSED = {
     "array": ("hard", X, Y, '`fit` takes groups: .*"views".*Received'),

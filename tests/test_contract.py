@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_mmel import groups
+from keras_mmel import contract
 
 NAN = np.nan
 
@@ -24,7 +24,7 @@ def test_views_of_an_example_lie_next_to_each_other():
         "ids": views(2, 3, 4, dtype="int32"),
         "more": [views(2, 3), {"deep": (views(2, 3, 2, 2, dtype="uint8"),)}],
     }
-    flat = groups.flatten_views({"views": x})
+    flat = contract.flatten_views({"views": x})
     keras.tree.assert_same_structure(flat, x)
     for found, leaf in zip(*map(keras.tree.flatten, (flat, x)), strict=True):
         assert found.dtype == leaf.dtype
@@ -35,9 +35,9 @@ def test_views_of_an_example_lie_next_to_each_other():
 def test_sizes_are_numbers_or_found_at_run_time():
     def run(x):
         x = {"views": x}
-        groups.check_groups(x)
-        sizes = groups.sizes_of(x)
-        flat = groups.flatten_views(x)
+        contract.check_groups(x)
+        sizes = contract.sizes_of(x)
+        flat = contract.flatten_views(x)
         again = sizes.repeat(sizes.originals(flat))
         return *sizes[:2], flat, again, sizes.group(flat[:, 0])
 
@@ -52,7 +52,7 @@ def test_sizes_are_numbers_or_found_at_run_time():
                 again, np.repeat(x[:, 0], num_views, 0)
             )
             np.testing.assert_array_equal(grouped, x[..., 0])
-    assert isinstance(groups.sizes_of({"views": x}).views, int)
+    assert isinstance(contract.sizes_of({"views": x}).views, int)
 
 
 # Padding
@@ -65,7 +65,7 @@ def test_padding_is_replaced_by_the_original(mask_dtype):
         "value": np.array([[1, 255], [2, 3]], "uint8"),
     }
     mask = np.array([[1, 0], [1, 1]]).astype(mask_dtype)
-    flat = groups.flatten_views({"views": x, "mask": mask})
+    flat = contract.flatten_views({"views": x, "mask": mask})
     expected = [[1, 2], [1, 2], [4, 5], [6, 7]]
     np.testing.assert_array_equal(flat["numbers"], expected)
     np.testing.assert_array_equal(flat["value"], [1, 1, 2, 3])
@@ -77,15 +77,15 @@ def test_text_keeps_its_padding():
         "views": tf.constant([["a", "b"], ["c", ""]]),
         "mask": np.array([[True, True], [True, False]]),
     }
-    groups.check_groups(x)
-    flat = groups.flatten_views(x)
+    contract.check_groups(x)
+    flat = contract.flatten_views(x)
     assert flat.numpy().tolist() == [b"a", b"b", b"c", b""]
 
 
 def test_a_padding_view_sends_no_gradient():
     x = tf.Variable([[[1.0], [NAN], [2.0]]])
     with tf.GradientTape() as tape:
-        flat = groups.flatten_views(
+        flat = contract.flatten_views(
             {"views": x, "mask": np.array([[True, False, True]])}
         )
         total = tf.reduce_sum(flat**2)
@@ -100,14 +100,14 @@ def test_what_keras_attached_goes_with_the_rows():
     rows = ops.reshape(ops.arange(12, dtype="float32"), (6, 2))
     rows._keras_mask = ops.convert_to_tensor([[True, i > 2] for i in range(6)])
     rows._keras_logits = rows * 10
-    found = groups.Sizes(3, 2).originals([rows])[0]
+    found = contract.Sizes(3, 2).originals([rows])[0]
     np.testing.assert_array_equal(
         found._keras_mask, [[True, False], [True, False], [True, True]]
     )
     np.testing.assert_array_equal(
         found._keras_logits, [[0, 10], [40, 50], [80, 90]]
     )
-    plain = groups.Sizes(2, 2).originals(ops.arange(4))
+    plain = contract.Sizes(2, 2).originals(ops.arange(4))
     assert not hasattr(plain, "_keras_mask")
     assert not hasattr(plain, "_keras_logits")
 
@@ -117,11 +117,11 @@ def test_what_keras_attached_goes_with_the_rows():
 
 def test_labels_are_split_by_their_structure():
     label, teacher = np.zeros(2), np.zeros((2, 3, 4))
-    found = groups.split_labels({"label": label, "teacher": teacher})
+    found = contract.split_labels({"label": label, "teacher": teacher})
     assert found.label is label
     assert found.teacher is teacher
     for y in (label, [label], {"a": label}, {"label": label}, None):
-        found = groups.split_labels(y)
+        found = contract.split_labels(y)
         assert found.label is y
         assert found.teacher is None
 
@@ -184,7 +184,7 @@ WRONG = {
 def test_what_is_not_a_batch_of_groups_is_refused(name):
     x, words = WRONG[name]
     with pytest.raises(ValueError) as error:
-        groups.check_groups(x)
+        contract.check_groups(x)
     text = str(error.value).replace("'(", "(").replace(")'", ")")
     for word in (*words, "Received"):
         assert word in text
