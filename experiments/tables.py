@@ -16,6 +16,7 @@ from experiments import costs
 from experiments import digits_table
 from experiments import markdown
 from experiments import paired
+from experiments import paper_page
 from experiments import paper_tables
 from experiments.reproduce import paper
 from experiments.reproduce import registry
@@ -260,6 +261,7 @@ TABLES = (
         "glue": glue,
         "averages": averages,
     }
+    | paper_page.TABLES
     | {
         name: from_record(f"benchmarks/{name}")(table)
         for name, table in costs.TABLES.items()

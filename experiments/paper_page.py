@@ -1,0 +1,389 @@
+"""The page "The paper's tables, and what we have of each", from two sources.
+
+The paper's numbers come from `reproduce/paper.json`, ours from the records. A
+question of the paper is the difference of two methods; it has a line for every
+setting of ours that answers it, also where the answer is another one.
+"""
+
+import functools
+import json
+import pathlib
+import statistics
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from experiments import markdown
+from experiments import paired
+from experiments import paper_tables
+from experiments.reproduce import cells
+from experiments.reproduce import paper
+from keras_mmel.comparison.paired import Difference
+
+Scores = dict[int, float]
+
+# The name that the paper gives to a method.
+METHODS = {
+    "baseline": "baseline",
+    "da": "DA",
+    "da-long": "DA+Long",
+    "uniform": "UNI",
+    "smart": "SMART",
+    "mmel-h": "MMEL-H",
+    "mmel-s": "MMEL-S",
+}
+# Those with records; SST-2 has none of BERT-tiny.
+FEW_TASKS = ("cola", "sst2", "mrpc", "stsb", "rte")
+SST2 = "P4: MiniLM, 1,000 sentences"
+RATES = ("0.001", "0.003", "0.01")
+# What each is about, and the table of our commands that makes it, if any.
+OVERVIEW = {
+    "Table 1": ("CIFAR: five methods, four depths", "table1"),
+    "Table 2": ("CIFAR: 2, 5, 10, 20 views", "table2"),
+    "Table 3, development sets": ("GLUE: five methods", "table3"),
+    "Table 3, test sets": ("GLUE: five methods", None),
+    "Figure 2": ("GLUE: scores during training", "figure2"),
+    "Table 4": ("GLUE: labels of the originals or a teacher", "table4"),
+    "Table 5": ("ImageNet: three depths", "table5"),
+    "Table 6": ("GLUE: search, pairs, mask ratio", "table6"),
+}
+
+
+class Question(NamedTuple):
+    """The difference of two methods, in the paper and in a setting of ours."""
+
+    table: str
+    asked: str
+    paper: str
+    setting: str = ""
+    ours: Difference | None = None
+
+
+# The paper's own numbers
+
+
+def numbers(
+    table: str, rows: Callable, columns: Callable, digits: int = 2, **only: str
+) -> str:
+    """A table of the paper as it is printed there.
+
+    Args:
+        table: Its name in `paper.json`.
+        rows: From what a number is of to the name of its row.
+        columns: The same for its column.
+        digits: Decimals of the means; deviations have two.
+        **only: What the numbers have to be of.
+
+    Returns:
+        Markdown.
+    """
+    body: dict[str, dict[str, str]] = {}
+    for of, value in paper.read(table):
+        if all(of.get(name) == wanted for name, wanted in only.items()):
+            stds = value.std or ("",) * len(value.mean)
+            body.setdefault(rows(of), {})[columns(of)] = " / ".join(
+                f"{mean:.{digits}f}" + (f" ± {std:.2f}" if std else "")
+                for mean, std in zip(value.mean, stds, strict=True)
+            )
+    header = list(dict.fromkeys(name for row in body.values() for name in row))
+    return markdown.table(
+        ["", *header],
+        [
+            [name, *(row.get(column, "") for column in header)]
+            for name, row in body.items()
+        ],
+    )
+
+
+def gap(table: str, better: dict, other: dict) -> str:
+    """The difference of two methods over all cells of the paper that have both.
+
+    Args:
+        table: Its name in `paper.json`.
+        better: What the one number is of; cells agree in all else.
+        other: What the other is of, with the same keys.
+
+    Returns:
+        The mean of the differences, and their range where there are several.
+    """
+
+    def means(wanted):
+        return {
+            tuple(v for k, v in of.items() if k not in wanted): value.mean
+            for of, value in paper.read(table)
+            if all(of.get(k) == v for k, v in wanted.items())
+        }
+
+    ours, theirs = means(better), means(other)
+    gaps = [
+        a - b
+        for key in ours
+        if key in theirs
+        for a, b in zip(ours[key], theirs[key], strict=True)
+    ]
+    mean = f"{statistics.mean(gaps):+.2f}"
+    if len(gaps) == 1:
+        return mean
+    return f"{mean} ({min(gaps):+.2f} to {max(gaps):+.2f})"
+
+
+# Ours
+
+
+def evidence_scores(results: pathlib.Path, name: str, method: str) -> Scores:
+    """Accuracy on the originals of one method of a record, by seed."""
+    path = results / "evidence" / f"{name}.json"
+    if not path.exists():
+        return {}
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        run["seed"]: 100 * run["scores"]["original_accuracy"]
+        for run in record["runs"]
+        if run["method"] == method
+    }
+
+
+def small_scores(
+    results: pathlib.Path, table: str, row: str, column: str
+) -> Scores:
+    """Scores of one cell at `--scale small`, by seed."""
+    for line in paper_tables.lines_of(table, "small", results):
+        if line.cell.row.startswith(row) and line.cell.column == column:
+            return line.scores(line.cell.scores[0])
+    return {}
+
+
+def images(results: pathlib.Path) -> Iterable[Question]:
+    """Table 1: the objectives, the mean, and single views; CIFAR."""
+    short = functools.partial(
+        small_scores, results, "rivals", "cifar10 ResNet8, 1000 images"
+    )
+    ours = {"mmel-h": "hard 1", "uniform": "uniform", "da-long": "plain"}
+    for one, other in (
+        ("mmel-h", "uniform"),
+        ("mmel-s", "uniform"),
+        ("uniform", "da"),
+        ("mmel-h", "da-long"),
+    ):
+        asked = f"{METHODS[one]} - {METHODS[other]}, CIFAR-10"
+        printed = gap(
+            "table1",
+            {"method": one, "dataset": "cifar10"},
+            {"method": other, "dataset": "cifar10"},
+        )
+        setting = "ResNet-8, 1,000 images, 60 epochs"
+        answer = paired.difference(short(one), short(other))
+        yield Question("1", asked, printed, setting, answer)
+        for rate in RATES if {one, other} <= set(ours) else ():
+            scores = functools.partial(
+                evidence_scores, results, f"cifar-p3-alike-at-{rate}"
+            )
+            answer = paired.difference(scores(ours[one]), scores(ours[other]))
+            setting = f"P3: ResNet-8, 1,000 images, Adam {rate}"
+            yield Question("1", asked, printed, setting, answer)
+    for one in ("mmel-h", "mmel-s"):
+        printed = gap(
+            "table1",
+            {"method": one, "dataset": "cifar100"},
+            {"method": "uniform", "dataset": "cifar100"},
+        )
+        yield Question("1", f"{METHODS[one]} - UNI, CIFAR-100", printed)
+
+
+def texts(results: pathlib.Path) -> Iterable[Question]:
+    """Table 3: GLUE, development sets, labels of the teacher."""
+    for one, other in (
+        ("mmel-h", "uniform"),
+        ("mmel-s", "uniform"),
+        ("uniform", "baseline"),
+    ):
+        for task in FEW_TASKS:
+            of = {"split": "validation", "task": task}
+            printed = gap(
+                "table3", {"method": one, **of}, {"method": other, **of}
+            )
+            asked = f"{METHODS[one]} - {METHODS[other]}, {task}"
+            if task != "sst2":
+                scores = functools.partial(
+                    small_scores, results, "table3", task
+                )
+                setting, answer = "BERT-tiny", (scores(one), scores(other))
+            elif (one, other) == ("mmel-h", "uniform"):
+                scores = functools.partial(
+                    evidence_scores, results, "text-sst2-teacher"
+                )
+                setting, answer = SST2, (scores("hard 1"), scores("uniform"))
+            else:
+                setting, answer = "", ({}, {})
+            yield Question(
+                "3", asked, printed, setting, paired.difference(*answer)
+            )
+
+
+def labels(results: pathlib.Path) -> Iterable[Question]:
+    """Table 4: GLUE, labels of a teacher or of the originals."""
+    for task in FEW_TASKS:
+        printed = gap(
+            "table4",
+            {"method": "mmel-h", "task": task, "labels": "teacher"},
+            {"method": "mmel-h", "task": task, "labels": "original"},
+        )
+        if task == "sst2":
+            setting = SST2
+            teacher = evidence_scores(results, "text-sst2-teacher", "hard 1")
+            original = evidence_scores(results, "text-sst2", "hard 1")
+        else:
+            setting = "BERT-tiny"
+            teacher, original = (
+                small_scores(results, "table4", task, f"mmel-h {whose} labels")
+                for whose in ("teacher", "original")
+            )
+        asked = f"MMEL-H, {task}: labels of a teacher - of the originals"
+        answer = paired.difference(teacher, original)
+        yield Question("4", asked, printed, setting, answer)
+
+
+def not_run() -> Iterable[Question]:
+    """Tables 2, 5 and 6, of which there is nothing of ours."""
+    for one in ("mmel-h", "mmel-s"):
+        printed = gap(
+            "table2",
+            {"method": one, "num_views": 20},
+            {"method": one, "num_views": 2},
+        )
+        yield Question("2", f"{METHODS[one]}: 20 views - 2 views", printed)
+    for one in ("mmel-h", "mmel-s"):
+        printed = gap("table5", {"method": one}, {"method": "da"})
+        yield Question("5", f"{METHODS[one]} - DA, ImageNet", printed)
+    for name, one, other in (
+        ("search", "greedy", "beam"),
+        ("pairs", "separate", "concatenated"),
+        ("mask_ratio", 0.4, 0.2),
+    ):
+        of = {"method": "mmel-h", "task": "avg"}
+        printed = gap("table6", {name: one, **of}, {name: other, **of})
+        asked = f"MMEL-H, mean of the tasks: {name} {one} - {other}"
+        yield Question("6", asked, printed)
+
+
+def overview(results: pathlib.Path) -> str:
+    """Every table and figure: our command, and how many of its runs exist."""
+    rows = []
+    for name, (about, table) in OVERVIEW.items():
+        if table is None:
+            rows.append([name, about, "none", "not run", "not run"])
+            continue
+        made = {}
+        for scale in ("paper", "small"):
+            lines = paper_tables.lines_of(table, scale, results)
+            planned = len(cells.runs_of(line.cell for line in lines))
+            records = {
+                (line.cell.module, line.cell.run_arguments(record["seed"]))
+                for line in lines
+                for record in line.records
+            }
+            made[scale] = (
+                f"{len(records)} of {planned:,}" if records else "not run"
+            )
+        rows.append(
+            [
+                name,
+                about,
+                f"`python -m experiments.reproduce {table}`",
+                made["paper"],
+                made["small"],
+            ]
+        )
+    header = ["", "about", "command", "runs at its scale", "small runs"]
+    return markdown.table(header, rows, words=3)
+
+
+def compared(results: pathlib.Path) -> str:
+    """The paper's differences beside ours: sign and size."""
+    asked = [*images(results), *texts(results), *labels(results), *not_run()]
+    rows, last = [], None
+    for question in sorted(asked, key=lambda question: question.table):
+        same = (question.table, question.asked) == last
+        last = (question.table, question.asked)
+        rows.append(
+            [
+                "" if same else question.table,
+                "" if same else question.asked,
+                "" if same else question.paper,
+                question.setting or "not run",
+                *_answer(question),
+            ]
+        )
+    header = ["table", "difference", "paper", "ours: setting"]
+    header += ["seeds", "ours (95 %)", "sign"]
+    return markdown.table(header, rows, words=2) + (
+        "\nPoints of the score in percent. The paper: mean over its cells, and "
+        "their range. Ours: paired by seed, with the 95 % interval of the "
+        "mean, each by itself. The sign is the same, another one, or open: the "
+        "interval holds both.\n"
+    )
+
+
+def _answer(question):
+    """Seeds, difference with interval, and what becomes of the sign."""
+    ours = question.ours
+    if ours is None:
+        return ["", "", ""]
+    text = f"{ours.mean:+.2f} ({ours.low:+.2f} to {ours.high:+.2f})"
+    if question.paper.startswith("+0.00"):
+        sign = "no sign in the paper"
+    elif ours.low <= 0 <= ours.high:
+        sign = "open"
+    elif (ours.mean > 0) == question.paper.startswith("+"):
+        sign = "the same"
+    else:
+        sign = "another"
+    return [str(ours.seeds), text, sign]
+
+
+def _cifar_row(of):
+    return f"{of['dataset']} ResNet-{of['depth']}"
+
+
+def _made_by(of):
+    if "search" not in of:
+        return METHODS[of["method"]]
+    how = f"{of['search']}, {of['pairs']}, {of['mask_ratio']:g}"
+    return f"{METHODS[of['method']]}, {how}"
+
+
+def _views(of):
+    views = of["num_views"]
+    return METHODS[of["method"]] + (f", {views}" if views > 1 else "")
+
+
+def _labels(of):
+    return f"{METHODS[of['method']]}, {of['labels']} labels"
+
+
+def _method(of):
+    return METHODS[of["method"]]
+
+
+def _task(of):
+    return of["task"]
+
+
+# By name in the page; each takes the folder of the records.
+TABLES = {
+    "paper-overview": overview,
+    "paper-compared": compared,
+    "paper-table1": lambda _: numbers("table1", _cifar_row, _method),
+    "paper-table2": lambda _: numbers("table2", _cifar_row, _views),
+    "paper-table3": lambda _: numbers(
+        "table3", _method, _task, digits=1, split="validation"
+    ),
+    "paper-table3-test": lambda _: numbers(
+        "table3", _method, _task, digits=1, split="test"
+    ),
+    "paper-table4": lambda _: numbers("table4", _labels, _task, 1),
+    "paper-table5": lambda _: numbers(
+        "table5", lambda of: f"ResNet-{of['depth']}", _method
+    ),
+    "paper-table6": lambda _: numbers("table6", _made_by, _task, 1),
+}
