@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_mmel import contract
 from keras_mmel import objectives
+from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.losses.of_groups import group_losses
 from keras_mmel.scores.of_views import evaluate_views
@@ -154,7 +155,7 @@ class MMELModel(GroupTrainer):
 
     @property
     def lambda_p(self) -> float:
-        return float(checks.to_numpy(ops.convert_to_tensor(self._setting())))
+        return float(to_numpy(ops.convert_to_tensor(self._setting())))
 
     @lambda_p.setter
     def lambda_p(self, value: float):
@@ -285,7 +286,7 @@ class MMELModel(GroupTrainer):
         mmel.view_weights({"views": views[:1]}, labels[:1]).shape  # (1, 5)
         ```
         """
-        return checks.to_numpy(self._losses_and_weights(x, y)[1])
+        return to_numpy(self._losses_and_weights(x, y)[1])
 
     def evaluate_views(
         self, x: Any, y: Any = None, **options: Any

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_mmel.arrays import to_numpy
 from keras_mmel.contract import Sizes
 from keras_mmel.contract import rank
 from keras_mmel.losses import compiled
@@ -144,13 +145,6 @@ def check_sample_weight(sample_weight: Any) -> None:
             "of an example holds for all outputs. "
             f"Received: a {type(sample_weight).__name__}"
         )
-
-
-def to_numpy(tensor: Any) -> np.ndarray:
-    """Values of a tensor, also of one on another device of TensorFlow."""
-    if keras.backend.backend() == "tensorflow":
-        return np.asarray(tensor)
-    return ops.convert_to_numpy(ops.stop_gradient(tensor))
 
 
 def _check_equal(first, second):
