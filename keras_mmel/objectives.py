@@ -82,7 +82,23 @@ class Objective:
     def weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> Any:
-        """The second result of `value_and_weights`."""
+        """The second result of `value_and_weights`.
+
+        Args:
+            losses: View losses `(batch, num_views)`.
+            mask: None, or bool `(batch, num_views)`, `False` for padding.
+            lambda_p: Takes the place of the objective's own, where it has one.
+
+        Returns:
+            Float32 `(batch, num_views)`.
+
+        Example:
+
+        ```python
+        keras_mmel.objectives.Hard().weights([[1.0, 2.0]])
+        # [[0.26894143, 0.7310586]]
+        ```
+        """
         return self.value_and_weights(losses, mask, lambda_p)[1]
 
     def get_config(self) -> dict:
@@ -178,11 +194,10 @@ class Soft(Objective):
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
         losses, augmented, mask = _split_original(losses, mask)
         soft, weights = expected_loss_and_weights(augmented, lambda_p, mask)
-        none = ops.zeros_like(losses[:, :1])
-        return (
-            losses[:, 0] + self.lambda_t * soft,
-            ops.concatenate([none, weights], axis=1),
-        )
+        value = losses[:, 0] + self.lambda_t * soft
+        # A weight for each view that came in: the original's is 0.
+        no_weight = ops.zeros_like(losses[:, :1])
+        return value, ops.concatenate([no_weight, weights], axis=1)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -207,6 +222,13 @@ class Uniform(Objective):
 
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}
+
+# Names of what one of them can be told.
+SETTINGS = {
+    field.name
+    for objective in _BY_NAME.values()
+    for field in dataclasses.fields(objective)
+}
 
 
 def get(identifier: Any) -> Objective:
@@ -243,6 +265,7 @@ def get(identifier: Any) -> Objective:
 
 
 def _split_original(losses, mask):
+    """All losses, and losses and mask of the augmented views alone."""
     losses = check_losses(losses)
     if losses.shape[1] == 1:
         raise ValueError(

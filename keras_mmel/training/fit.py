@@ -81,6 +81,12 @@ class GroupTrainer(keras.Model):
         if has_own and is_plain and not self.model.built:
             self.model.build(input_shape)
 
+    @property
+    def output_names(self) -> list[str]:
+        # Keras asks the compiled model for the names of its outputs. A model
+        # that has none must look here as it does by itself.
+        return self.model.output_names
+
     # Training and evaluation
 
     def _assert_compile_called(self, method_name=None):
