@@ -95,8 +95,9 @@ class ViewScores(keras.callbacks.Callback):
 
     def __init__(self, groups: Iterable, prefix: str = "val_"):
         super().__init__()
-        passes = hasattr(groups, "__iter__") and iter(groups) is not groups
-        if isinstance(groups, dict) or not passes:
+        # An iterator is its own, and is empty after one pass.
+        is_iterator = not hasattr(groups, "__iter__") or iter(groups) is groups
+        if isinstance(groups, dict) or is_iterator:
             raise TypeError(
                 "`groups` must be batches that can be gone through in every "
                 "epoch, such as a dataset or a list. "
@@ -115,4 +116,5 @@ class ViewScores(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         scores = self._scorer(self.groups)
         if logs is not None:
-            logs.update({self.prefix + k: v for k, v in scores.items()})
+            for name, score in scores.items():
+                logs[self.prefix + name] = score
