@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 import keras
 
-from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.scores.of_views import ViewScorer
 
@@ -57,9 +56,7 @@ class LambdaSchedule(keras.callbacks.Callback):
         super().set_model(model)
 
     def on_epoch_begin(self, epoch, logs=None):
-        value = self.schedule(epoch)
-        objectives.check_lambda_p(value)
-        self.model.lambda_p = value
+        self.model.lambda_p = self.schedule(epoch)
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:

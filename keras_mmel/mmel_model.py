@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_mmel import contract
+from keras_mmel import formulas
 from keras_mmel import objectives
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
@@ -159,7 +160,7 @@ class MMELModel(GroupTrainer):
 
     @lambda_p.setter
     def lambda_p(self, value: float):
-        objectives.check_lambda_p(value)
+        formulas.check_lambda_p(value)
         self._setting().assign(float(value))
 
     def _setting(self):

@@ -11,14 +11,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_mmel.formulas import check_lambda_p
-from keras_mmel.formulas import check_losses
-from keras_mmel.formulas import check_mask
+from keras_mmel import formulas
 from keras_mmel.formulas import effective_views
-from keras_mmel.formulas import expected_loss_and_weights
-from keras_mmel.formulas import is_number
 from keras_mmel.formulas import maximal_expected_loss
-from keras_mmel.formulas import mean_and_weights
 from keras_mmel.formulas import view_weights
 
 __all__ = [
@@ -132,13 +127,13 @@ class Hard(Objective):
     lambda_p: float = 1.0
 
     def __post_init__(self):
-        check_lambda_p(self.lambda_p)
+        formulas.check_lambda_p(self.lambda_p)
 
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
-        return expected_loss_and_weights(losses, lambda_p, mask)
+        return formulas.expected_loss_and_weights(losses, lambda_p, mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -181,8 +176,10 @@ class Soft(Objective):
     soft_targets = True
 
     def __post_init__(self):
-        check_lambda_p(self.lambda_p)
-        if not (is_number(self.lambda_t) and 0 < self.lambda_t < math.inf):
+        formulas.check_lambda_p(self.lambda_p)
+        if not (
+            formulas.is_number(self.lambda_t) and 0 < self.lambda_t < math.inf
+        ):
             raise ValueError(
                 "`lambda_t` must be a positive number. "
                 f"Received: lambda_t={self.lambda_t!r}"
@@ -193,7 +190,9 @@ class Soft(Objective):
     ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
         losses, augmented, mask = _split_original(losses, mask)
-        soft, weights = expected_loss_and_weights(augmented, lambda_p, mask)
+        soft, weights = formulas.expected_loss_and_weights(
+            augmented, lambda_p, mask
+        )
         value = losses[:, 0] + self.lambda_t * soft
         # A weight for each view that came in: the original's is 0.
         no_weight = ops.zeros_like(losses[:, :1])
@@ -218,7 +217,7 @@ class Uniform(Objective):
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
-        return mean_and_weights(losses, mask)
+        return formulas.mean_and_weights(losses, mask)
 
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}
@@ -266,7 +265,7 @@ def get(identifier: Any) -> Objective:
 
 def _split_original(losses, mask):
     """All losses, and losses and mask of the augmented views alone."""
-    losses = check_losses(losses)
+    losses = formulas.check_losses(losses)
     if losses.shape[1] == 1:
         raise ValueError(
             "The soft objective compares augmented views with the original "
@@ -274,5 +273,5 @@ def _split_original(losses, mask):
             f"Received: losses.shape={tuple(losses.shape)}"
         )
     if mask is not None:
-        mask = check_mask(mask, losses)[:, 1:]
+        mask = formulas.check_mask(mask, losses)[:, 1:]
     return losses, losses[:, 1:], mask

@@ -5,6 +5,7 @@ Each compiled loss's `call` gives unreduced values, and what
 without the mean over the batch.
 """
 
+import functools
 import math
 from typing import Any
 from typing import NamedTuple
@@ -66,8 +67,10 @@ def rows(
     values = ops.cast(values, "float32")
     _check_rows(loss, values, prediction)
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
-    mask = _both(prediction_mask, loss_mask)
-    if mask is not None:
+    masks = (prediction_mask, loss_mask)
+    masks = [ops.cast(mask, "bool") for mask in masks if mask is not None]
+    if masks:
+        mask = functools.reduce(ops.logical_and, masks)
         if len(mask.shape) == len(values.shape) + 1 and mask.shape[-1] == 1:
             mask = ops.squeeze(mask, -1)
         values = ops.where(mask, values, 0.0)
@@ -77,7 +80,7 @@ def rows(
         elements = math.prod(ops.shape(values)[1:])
         reduce = ops.mean if averages else ops.sum
         values = reduce(values, axis=axes)
-    if mask is None or not averages:
+    if not masks or not averages:
         return Rows(values, elements, None)
     # As in Keras: the mean over the batch is over what is not masked. A batch
     # is here one view of every group.
@@ -91,14 +94,6 @@ def rows(
         elements,
         ops.divide_no_nan(share, mean_share),
     )
-
-
-def _both(*masks):
-    """What none of two masks hides, as bool, or None where there is none."""
-    masks = [ops.cast(mask, "bool") for mask in masks if mask is not None]
-    if len(masks) == 2:
-        return masks[0] & masks[1]
-    return masks[0] if masks else None
 
 
 def _check_rows(loss, values, prediction):

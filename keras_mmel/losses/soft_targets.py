@@ -43,8 +43,8 @@ _TWINS = {
     ),
 }
 
-# In regression the teacher replaces the prediction where they are further
-# apart than this (section 4.2 of the paper).
+# Two values of a regression that differ by more disagree: there the teacher
+# replaces the prediction (section 4.2 of the paper).
 REGRESSION_GAP = 0.5
 
 

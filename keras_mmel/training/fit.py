@@ -178,14 +178,12 @@ class GroupTrainer(keras.Model):
     def load_own_variables(self, store):
         # Keras refuses entries that are not its own. A random state that the
         # file lacks stays as it is.
-        of_keras, states = {}, {}
-        for name in store.keys():
-            entries = states if name.startswith("random_state_") else of_keras
-            entries[name] = store[name]
-        super().load_own_variables(of_keras)
+        names = [name for name in store.keys() if name.startswith("random")]
+        own = {name: store[name] for name in store.keys() if name not in names}
+        super().load_own_variables(own)
         for index, state in enumerate(self._random_states()):
-            if f"random_state_{index}" in states:
-                state.assign(states[f"random_state_{index}"])
+            if f"random_state_{index}" in names:
+                state.assign(store[f"random_state_{index}"])
 
     def _random_states(self):
         """Variables of the wrapped model that are not weights."""
