@@ -59,19 +59,21 @@ class GroupLosses(NamedTuple):
         """
         weight = self.sample_weight
         weighted = values if weight is None else values * weight
+        # An integer tensor where the number of tokens is not static.
+        elements = ops.cast(self.elements, "float32")
         if self.reduction is None:
             if isinstance(self.elements, int) and self.elements == 1:
                 return weighted, None
             # As many values as Keras would log the mean of.
-            share = ops.ones((1, self.elements), values.dtype) / self.elements
-            return weighted[:, None] * share, None
+            share = ops.ones((1, self.elements), values.dtype)
+            return weighted[:, None] * (share / elements), None
         total = ops.sum(weighted)
         if self.reduction == "sum":
             return total, None
         if self.reduction == "mean_with_sample_weight" and weight is not None:
             # Keras counts a weight once, however many elements it weighs; with
             # a mask, once for each element that is left.
-            share = 1 / self.elements
+            share = 1 / elements
             if self.unmasked_share is not None:
                 share = self.unmasked_share
             return total, ops.sum(weight * share)
@@ -190,7 +192,7 @@ def _losses(output, objective, sizes):
             # An objective of the user's own need not have this setting.
             stop_gradient=getattr(objective, "stop_gradient", True),
         )
-    # The original has a row here, too: reshaped predictions lose their logits.
+    # With the original's row, which is not used: a slice would hide logits.
     flat = per_view.rows(twin.loss, target, prediction, sizes.views)
     augmented = sizes.group(flat.losses)[:, 1:]
     losses = ops.concatenate([original.losses[:, None], augmented], axis=1)

@@ -67,8 +67,11 @@ def rows(
     values = ops.cast(values, "float32")
     _check_rows(loss, values, prediction)
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
-    masks = (prediction_mask, loss_mask)
-    masks = [ops.cast(mask, "bool") for mask in masks if mask is not None]
+    masks = [
+        ops.cast(mask, "bool")
+        for mask in (prediction_mask, loss_mask)
+        if mask is not None
+    ]
     if masks:
         mask = functools.reduce(ops.logical_and, masks)
         if len(mask.shape) == len(values.shape) + 1 and mask.shape[-1] == 1:

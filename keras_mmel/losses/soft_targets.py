@@ -171,8 +171,8 @@ def teacher_rows(
     received = tuple(teacher.shape)
     if len(received) == len(row_shape) + 1 and row_shape[-1:] == (1,):
         teacher = ops.expand_dims(teacher, -1)
-    batch, views = (n if isinstance(n, int) else None for n in sizes[:2])
-    expected = (batch, views, *row_shape)
+    static = [size if isinstance(size, int) else None for size in sizes[:2]]
+    expected = (*static, *row_shape)
     if not shapes_agree(teacher.shape, expected):
         raise ValueError(
             f"Teacher predictions for {output.name} must have shape (batch, "

@@ -5,6 +5,7 @@ import math
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from keras_mmel import objectives
@@ -215,6 +216,32 @@ def test_a_weight_counts_once_however_many_tokens_it_weighs():
     # The view losses themselves are means over the tokens.
     expected = np.mean((label - prediction) ** 2, axis=(1, 2))
     np.testing.assert_allclose(found.losses[:, 0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("reduction", ["mean_with_sample_weight", "none"])
+def test_the_number_of_tokens_may_be_known_to_the_step_alone(reduction):
+    label, prediction = np.random.default_rng(0).normal(size=(2, 3, 4, 2))
+    weight = np.array([0.5, 2.0, 1.25], "float32")
+
+    def reduce(label, prediction):
+        found = group_losses(
+            HARD,
+            Sizes(3, 1),
+            label,
+            prediction,
+            weight,
+            loss=losses.MeanSquaredError(reduction=reduction),
+        )
+        return found.reduce(found.original)
+
+    unknown = tf.TensorSpec((3, None, 2), tf.float32)
+    traced = tf.function(reduce, input_signature=[unknown, unknown])
+    arrays = label.astype("float32"), prediction.astype("float32")
+    (values, size), (expected, expected_size) = traced(*arrays), reduce(*arrays)
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+    assert (size is None) == (expected_size is None)
+    if size is not None:
+        np.testing.assert_allclose(size, expected_size, rtol=1e-6)
 
 
 # Settings
