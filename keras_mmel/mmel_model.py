@@ -174,8 +174,8 @@ class MMELModel(GroupTrainer):
     @property
     def variables(self) -> list:
         # On JAX a step sees new values of what is listed here, and no others.
-        own = [] if self._lambda_p is None else [self._lambda_p]
-        return own + super().variables
+        settings = [] if self._lambda_p is None else [self._lambda_p]
+        return settings + super().variables
 
     def get_state_tree(self, *args, **kwargs):
         # A setting is no state of the weights, as in `get_weights`.

@@ -98,8 +98,8 @@ def pair_outputs(
                 _pick(label, place, path, "y"),
                 prediction[place.key],
                 tuple(
-                    None if part is None else _pick(part, place, path, "y")
-                    for part in extra
+                    None if nest is None else _pick(nest, place, path, "y")
+                    for nest in extra
                 ),
             )
 

@@ -179,8 +179,8 @@ class GroupTrainer(keras.Model):
         # Keras refuses entries that are not its own. A random state that the
         # file lacks stays as it is.
         names = [name for name in store.keys() if name.startswith("random")]
-        own = {name: store[name] for name in store.keys() if name not in names}
-        super().load_own_variables(own)
+        rest = {name: store[name] for name in store.keys() if name not in names}
+        super().load_own_variables(rest)
         for index, state in enumerate(self._random_states()):
             if f"random_state_{index}" in names:
                 state.assign(store[f"random_state_{index}"])

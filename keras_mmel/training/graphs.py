@@ -36,11 +36,10 @@ def freed_with(model: keras.Model) -> Iterator[None]:
     # There is no public way to take a name out again.
     gradients = tf_ops.gradient_registry._registry
     before = set(gradients)
-    yield
-    # An operation that TensorFlow registers meanwhile is not the model's.
-    new = [
-        name
-        for name in gradients.keys() - before
-        if name.startswith("CustomGradient-")
-    ]
-    weakref.finalize(model, lambda: [gradients.pop(name, None) for name in new])
+    try:
+        yield
+    finally:
+        for name in gradients.keys() - before:
+            # What else TensorFlow registers meanwhile is not the model's.
+            if name.startswith("CustomGradient-"):
+                weakref.finalize(model, gradients.pop, name, None)
