@@ -67,9 +67,8 @@ class Sizes(NamedTuple):
         is_text = keras.backend.standardize_dtype(values.dtype) == "string"
         if self.mask is not None and not is_text:
             more_axes = (1,) * (len(values.shape) - 2)
-            is_real = ops.reshape(
-                self.mask, (*tuple(ops.shape(self.mask)), *more_axes)
-            )
+            shape = (*ops.shape(self.mask), *more_axes)
+            is_real = ops.reshape(self.mask, shape)
             values = ops.where(is_real, values, values[:, :1])
         shape = tuple(ops.shape(values))
         return ops.reshape(values, (shape[0] * shape[1], *shape[2:]))
