@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 import keras
 
-from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.scores.of_views import ViewScorer
 
@@ -57,9 +56,7 @@ class LambdaSchedule(keras.callbacks.Callback):
         super().set_model(model)
 
     def on_epoch_begin(self, epoch, logs=None):
-        value = self.schedule(epoch)
-        objectives.check_lambda_p(value)
-        self.model.lambda_p = value
+        self.model.lambda_p = self.schedule(epoch)
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:
@@ -95,8 +92,9 @@ class ViewScores(keras.callbacks.Callback):
 
     def __init__(self, groups: Iterable, prefix: str = "val_"):
         super().__init__()
-        passes = hasattr(groups, "__iter__") and iter(groups) is not groups
-        if isinstance(groups, dict) or not passes:
+        # An iterator is its own, and is empty after one pass.
+        is_iterator = not hasattr(groups, "__iter__") or iter(groups) is groups
+        if isinstance(groups, dict) or is_iterator:
             raise TypeError(
                 "`groups` must be batches that can be gone through in every "
                 "epoch, such as a dataset or a list. "
@@ -115,4 +113,5 @@ class ViewScores(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         scores = self._scorer(self.groups)
         if logs is not None:
-            logs.update({self.prefix + k: v for k, v in scores.items()})
+            for name, score in scores.items():
+                logs[self.prefix + name] = score

@@ -21,6 +21,8 @@ _CONTRACT = (
     "with tensors of shape (batch, num_views, ...), as "
     "`keras_mmel.data.group_views` makes them of examples."
 )
+# TensorFlow's classes by name: other backends do not import it.
+_NOT_DENSE = ("RaggedTensor", "SparseTensor")
 
 
 class Labels(NamedTuple):
@@ -52,13 +54,22 @@ class Sizes(NamedTuple):
         """`(batch, num_views, ...)` to `(batch * num_views, ...)`, a tensor.
 
         What stands for a padding view becomes what its original has.
+
+        Example:
+
+        ```python
+        mask = keras.ops.convert_to_tensor([[True, False]])
+        Sizes(1, 2, mask).flatten([[3.0, float("nan")]])  # [3.0, 3.0]
+        ```
         """
         values = ops.convert_to_tensor(values)
+        # No text of a padding view can be NaN in the model; it stays.
         is_text = keras.backend.standardize_dtype(values.dtype) == "string"
         if self.mask is not None and not is_text:
-            ones = (1,) * (len(values.shape) - 2)
-            real = ops.reshape(self.mask, tuple(ops.shape(self.mask)) + ones)
-            values = ops.where(real, values, values[:, :1])
+            more_axes = (1,) * (len(values.shape) - 2)
+            shape = (*ops.shape(self.mask), *more_axes)
+            is_real = ops.reshape(self.mask, shape)
+            values = ops.where(is_real, values, values[:, :1])
         shape = tuple(ops.shape(values))
         return ops.reshape(values, (shape[0] * shape[1], *shape[2:]))
 
@@ -87,18 +98,18 @@ class Sizes(NamedTuple):
             if isinstance(self.views, int):
                 return rows[:: self.views]
             # A slice with a step that is a tensor would lose the rank.
-            rest = tuple(ops.shape(rows))[1:]
-            return ops.reshape(rows, (-1, self.views, *rest))[:, 0]
+            row_shape = tuple(ops.shape(rows))[1:]
+            return ops.reshape(rows, (-1, self.views, *row_shape))[:, 0]
 
-        def pick(rows):
-            picked = view_0(rows)
+        def view_0_with_attached(rows):
+            originals = view_0(rows)
             for name in ("_keras_mask", "_keras_logits"):
                 attached = getattr(rows, name, None)
                 if attached is not None:
-                    setattr(picked, name, view_0(attached))
-            return picked
+                    setattr(originals, name, view_0(attached))
+            return originals
 
-        return keras.tree.map_structure(pick, values)
+        return keras.tree.map_structure(view_0_with_attached, values)
 
 
 def is_group(x: Any) -> bool:
@@ -128,7 +139,7 @@ def check_groups(x: Any) -> None:
     if not leaves:
         raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
     for leaf in leaves:
-        if type(leaf).__name__ in ("RaggedTensor", "SparseTensor"):
+        if type(leaf).__name__ in _NOT_DENSE:
             raise ValueError(
                 "Groups must be dense: give every group the same number of "
                 'views and mark the missing ones in "mask". '
@@ -136,16 +147,19 @@ def check_groups(x: Any) -> None:
             )
         if (rank(leaf) or 0) < 2:
             raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
-    sizes = {leaf.shape[1] for leaf in leaves} - {None}
-    if len(sizes) > 1 or 0 in sizes:
+    # A size that is not static is left to the step, which compares them all.
+    view_counts = {leaf.shape[1] for leaf in leaves} - {None}
+    if len(view_counts) > 1 or 0 in view_counts:
         raise ValueError(
             "All inputs must have the same number of views, at least 1, on "
             f"axis 1. Received: x={_describe(x)}"
         )
     mask = x.get("mask")
     if mask is not None:
-        known = sizes | ({mask.shape[1]} - {None} if rank(mask) == 2 else {0})
-        if len(known) > 1 or 0 in known:
+        is_matrix = rank(mask) == 2
+        if is_matrix and mask.shape[1] is not None:
+            view_counts.add(mask.shape[1])
+        if not is_matrix or len(view_counts) > 1 or 0 in view_counts:
             raise ValueError(
                 '"mask" must have shape (batch, num_views). '
                 f"Received: x={_describe(x)}"
@@ -162,13 +176,15 @@ def sizes_of(x: Any) -> Sizes:
         `Sizes`.
     """
     leaves = keras.tree.flatten(x["views"])
-    views = [leaf.shape[1] for leaf in leaves if leaf.shape[1] is not None]
+    batch, views, *_ = ops.shape(leaves[0])
+    # One input may know statically what another one does not.
+    for leaf in leaves:
+        if leaf.shape[1] is not None:
+            views = leaf.shape[1]
     mask = x.get("mask")
-    return Sizes(
-        ops.shape(leaves[0])[0],
-        views[0] if views else ops.shape(leaves[0])[1],
-        None if mask is None else ops.cast(mask, "bool"),
-    )
+    if mask is not None:
+        mask = ops.cast(mask, "bool")
+    return Sizes(batch, views, mask)
 
 
 def split_labels(y: Any) -> Labels:
@@ -221,15 +237,12 @@ def _describe(x):
     """Structure of `x` with shapes in place of tensors."""
 
     def describe(leaf):
-        shape = getattr(leaf, "shape", None)
-        if shape is None:
-            return type(leaf).__name__
-        name = type(leaf).__name__
-        prefix = name if name in ("RaggedTensor", "SparseTensor") else ""
+        kind = type(leaf).__name__
+        if getattr(leaf, "shape", None) is None:
+            return kind
         if rank(leaf) is None:
             return "unknown shape"
-        return f"{prefix}{tuple(shape)}"
+        prefix = kind if kind in _NOT_DENSE else ""
+        return f"{prefix}{tuple(leaf.shape)}"
 
-    if type(x).__name__ in ("RaggedTensor", "SparseTensor"):
-        return describe(x)
     return keras.tree.map_structure(describe, x)

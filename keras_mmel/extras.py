@@ -7,9 +7,24 @@ import types
 def need(module: str, extra: str) -> types.ModuleType:
     """Imports an optional library, or says which extra brings it.
 
+    Args:
+        module: Name of the module, dots allowed.
+        extra: The extra of this package that installs it.
+
+    Returns:
+        The imported module.
+
     Raises:
         ImportError: If the library is not installed; the message has the
             command that installs it.
+
+    Example:
+
+    ```python
+    from keras_mmel import extras
+
+    tokenizers = extras.need("tokenizers", "text")
+    ```
     """
     try:
         return importlib.import_module(module)

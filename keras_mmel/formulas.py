@@ -28,6 +28,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_mmel.arrays import shapes_agree
+
 # `lambda_p` is clipped to this range. At its ends the float32 softmax already
 # is the limit: losses further apart than 1e-28 give weights of exactly 0 and
 # 1 at the lower end, and exp(loss / 1e20) is 1 for every loss below 1e12 at
@@ -128,6 +130,9 @@ def expected_loss_and_weights(
     Returns:
         The loss of each group, `(batch,)`, and the weights of its views,
         `(batch, num_views)`.
+
+    Raises:
+        ValueError: As `view_weights`.
     """
     losses, real = _real_losses(losses, mask)
     value, weights = _solve(losses, real, _scale(lambda_p))
@@ -148,9 +153,10 @@ def mean_and_weights(losses: Any, mask: Any = None) -> tuple[Any, Any]:
     losses, real = _real_losses(losses, mask)
     count = _count(losses, real)
     value = _total(losses) / count
-    # NaN where the mean is not finite, as at any other lambda.
-    seen = ops.where(ops.isfinite(value), 0.0, math.nan)
-    value, weights = ops.squeeze(value + seen, axis=1), (1.0 + seen) / count
+    # As at any other lambda.
+    poison = _nan_unless_finite(value)
+    value = ops.squeeze(value + poison, axis=1)
+    weights = (1.0 + poison) / count
     if real is None:
         return value, ops.broadcast_to(weights, ops.shape(losses))
     return value, ops.where(real, weights, 0.0)
@@ -201,13 +207,20 @@ def check_losses(losses: Any) -> Any:
 
 
 def check_mask(mask: Any, losses: Any) -> Any:
-    """`mask` as a bool tensor; ValueError unless its shape is the losses'."""
+    """A mask as a bool tensor, or ValueError.
+
+    Args:
+        mask: Shape `(batch, num_views)`, bool or numbers.
+        losses: Tensor of losses, from `check_losses`.
+
+    Returns:
+        Bool tensor.
+
+    Raises:
+        ValueError: If the shapes differ.
+    """
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
-    same = len(mask.shape) == 2 and all(
-        m == n or m is None or n is None
-        for m, n in zip(mask.shape, losses.shape, strict=True)
-    )
-    if not same:
+    if not shapes_agree(mask.shape, losses.shape):
         raise ValueError(
             "`mask` must have the shape of `losses`, "
             f"{tuple(losses.shape)}. Received: mask.shape={tuple(mask.shape)}"
@@ -229,7 +242,13 @@ def _real_losses(losses, mask):
     return ops.where(mask, losses, 0.0), mask
 
 
+def _nan_unless_finite(mean):
+    """What makes NaN of all that it is added to, or 0."""
+    return ops.where(ops.isfinite(mean), 0.0, math.nan)
+
+
 def _scale(lambda_p):
+    """`lambda_p` within the range where float32 is exact."""
     lowest, highest = _LAMBDA_RANGE
     if isinstance(lambda_p, np.ndarray) and lambda_p.ndim == 0:
         lambda_p = lambda_p.item()
@@ -246,18 +265,22 @@ def _scale(lambda_p):
 
 
 def _solve(losses, real, scale):
-    """Value and weights of each group."""
+    """Value and weights of each group, by the formula around a centre c.
+
+    R = c + scale log1p(mean_j expm1((l_j - c) / scale)) for any c: what is
+    lost to cancellation and to overflow depends on it.
+    """
     count = _count(losses, real)
     largest, is_largest = _largest(losses, real)
     mean = _total(losses) / count
     # NaN and inf reach the result by themselves, -inf would be weighted away.
-    seen = ops.where(ops.isfinite(mean), 0.0, math.nan)
-    # R does not depend on the centre, its rounding error does. Around the mean
-    # nothing cancels; but the largest loss must stay within a few lambda, or
-    # exp overflows. Nor may it be smaller: a rounded mean of equal losses can
-    # be larger than they are, and a tiny lambda would make that a long way.
+    poison = _nan_unless_finite(mean)
+    # Around the mean nothing cancels; but the largest loss must stay within a
+    # few lambda, or exp overflows. Nor may it be smaller: a rounded mean of
+    # equal losses can be larger than they are, and a tiny lambda would make
+    # that a long way.
     centre = ops.clip(mean, largest - _REACH * scale, largest)
-    centre = ops.stop_gradient(centre + seen)
+    centre = ops.stop_gradient(centre + poison)
     scaled = (losses - centre) / scale
     # XLA computes losses anew where it fuses, and may round them differently
     # from the ones that the maximum was taken of. Over a tiny lambda the
@@ -306,11 +329,9 @@ def _count(losses, real):
     """Real views of each group; 1 where there is none."""
     if real is None:
         views = ops.shape(losses)[1]
-        return (
-            float(views)
-            if isinstance(views, int)
-            else ops.cast(views, losses.dtype)
-        )
+        if isinstance(views, int):
+            return float(views)
+        return ops.cast(views, losses.dtype)
     return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from keras import ops
 
 from keras_mmel import contract
+from keras_mmel import formulas
 from keras_mmel import objectives
+from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.losses.of_groups import group_losses
 from keras_mmel.scores.of_views import evaluate_views
@@ -121,7 +123,7 @@ class MMELModel(GroupTrainer):
                 "are told from plain examples. Give it another name. "
                 f"Received: inputs {sorted(model.input)}"
             )
-        settings = {"lambda_p", "lambda_t", "stop_gradient"} & {*kwargs}
+        settings = objectives.SETTINGS & kwargs.keys()
         if settings:
             raise TypeError(
                 "Settings go into an objective, as in `MMELModel(model, "
@@ -154,11 +156,11 @@ class MMELModel(GroupTrainer):
 
     @property
     def lambda_p(self) -> float:
-        return float(checks.to_numpy(ops.convert_to_tensor(self._setting())))
+        return float(to_numpy(ops.convert_to_tensor(self._setting())))
 
     @lambda_p.setter
     def lambda_p(self, value: float):
-        objectives.check_lambda_p(value)
+        formulas.check_lambda_p(value)
         self._setting().assign(float(value))
 
     def _setting(self):
@@ -172,26 +174,21 @@ class MMELModel(GroupTrainer):
     @property
     def variables(self) -> list:
         # On JAX a step sees new values of what is listed here, and no others.
-        own = [] if self._lambda_p is None else [self._lambda_p]
-        return own + super().variables
+        settings = [] if self._lambda_p is None else [self._lambda_p]
+        return settings + super().variables
 
     def get_state_tree(self, *args, **kwargs):
+        # A setting is no state of the weights, as in `get_weights`.
         tree = super().get_state_tree(*args, **kwargs)
         tree["non_trainable_variables"].pop("lambda_p", None)
         return tree
 
-    @property
-    def output_names(self) -> list[str]:
-        # Keras asks the compiled model for the names of its outputs. A model
-        # that has none must look here as it does by itself.
-        return self.model.output_names
-
     # Forward
 
     def call(self, inputs, training=None):
-        given = {"training": training} if self._call_has_training_arg else {}
+        options = {"training": training} if self._call_has_training_arg else {}
         if not contract.is_group(inputs):
-            return self.model(inputs, **given)
+            return self.model(inputs, **options)
         if self.takes_plain:
             raise ValueError(
                 "`evaluate`, `predict` and `validation_data` take plain "
@@ -199,7 +196,7 @@ class MMELModel(GroupTrainer):
                 'Received: x with the key "views"'
             )
         contract.check_groups(inputs)
-        return self.model(contract.flatten_views(inputs), **given)
+        return self.model(contract.flatten_views(inputs), **options)
 
     # Training
 
@@ -214,29 +211,33 @@ class MMELModel(GroupTrainer):
             )
         # Read before replicas wait for each other: they share the layers whose
         # lists of losses the next forward pass clears.
-        additional = [
+        layer_losses = [
             ops.sum(ops.cast(loss, "float32")) / replicas.count()
             for loss in self.losses
         ]
         sizes = contract.sizes_of(x)
-        found = self._group_losses(sizes, y, y_pred, sample_weight)
+        batch = self._group_losses(sizes, y, y_pred, sample_weight)
+
+        def of_batch(group_values):
+            """The loss of the whole batch, also of that on other replicas."""
+            numerator, size = batch.reduce(group_values)
+            return sum(layer_losses, start=replicas.divide(numerator, size))
+
         if self.run_eagerly and not hasattr(self.optimizer, "inner_optimizer"):
             # Loss scaling meets overflows on purpose and skips the step.
-            checks.check_finite(found.losses, sizes.mask)
-        values, weights = self._value_and_weights(found.losses, sizes.mask)
+            checks.check_finite(batch.losses, sizes.mask)
+        values, weights = self._value_and_weights(batch.losses, sizes.mask)
         if sizes.mask is not None:
             # A group without its original is a mistake: seen, not trained on.
             values = ops.where(sizes.mask[:, 0], values, float("nan"))
-        original, loss = (
-            sum(additional, start=replicas.divide(*found.reduce(reduced)))
-            for reduced in (found.original, values)
-        )
-        original, size = replicas.for_tracking(original, sizes.batch)
+        original_loss, loss = of_batch(batch.original), of_batch(values)
+        original_loss, size = replicas.for_tracking(original_loss, sizes.batch)
         self.view_statistics.update_state(
-            original, objectives.effective_views(weights), size
+            original_loss, objectives.effective_views(weights), size
         )
         if isinstance(y_pred, (dict, list, tuple)):
-            # For the log of each output's loss.
+            # For the log of each output's loss, of which only Keras knows the
+            # trackers: it computes what it logs itself, on the originals.
             self._compile_loss(
                 contract.split_labels(y).label,
                 sizes.originals(y_pred),
@@ -285,7 +286,7 @@ class MMELModel(GroupTrainer):
         mmel.view_weights({"views": views[:1]}, labels[:1]).shape  # (1, 5)
         ```
         """
-        return checks.to_numpy(self._losses_and_weights(x, y)[1])
+        return to_numpy(self._losses_and_weights(x, y)[1])
 
     def evaluate_views(
         self, x: Any, y: Any = None, **options: Any

@@ -11,14 +11,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_mmel.formulas import check_lambda_p
-from keras_mmel.formulas import check_losses
-from keras_mmel.formulas import check_mask
+from keras_mmel import formulas
 from keras_mmel.formulas import effective_views
-from keras_mmel.formulas import expected_loss_and_weights
-from keras_mmel.formulas import is_number
 from keras_mmel.formulas import maximal_expected_loss
-from keras_mmel.formulas import mean_and_weights
 from keras_mmel.formulas import view_weights
 
 __all__ = [
@@ -82,7 +77,23 @@ class Objective:
     def weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> Any:
-        """The second result of `value_and_weights`."""
+        """The second result of `value_and_weights`.
+
+        Args:
+            losses: View losses `(batch, num_views)`.
+            mask: None, or bool `(batch, num_views)`, `False` for padding.
+            lambda_p: Takes the place of the objective's own, where it has one.
+
+        Returns:
+            Float32 `(batch, num_views)`.
+
+        Example:
+
+        ```python
+        keras_mmel.objectives.Hard().weights([[1.0, 2.0]])
+        # [[0.26894143, 0.7310586]]
+        ```
+        """
         return self.value_and_weights(losses, mask, lambda_p)[1]
 
     def get_config(self) -> dict:
@@ -116,13 +127,13 @@ class Hard(Objective):
     lambda_p: float = 1.0
 
     def __post_init__(self):
-        check_lambda_p(self.lambda_p)
+        formulas.check_lambda_p(self.lambda_p)
 
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
-        return expected_loss_and_weights(losses, lambda_p, mask)
+        return formulas.expected_loss_and_weights(losses, lambda_p, mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -165,8 +176,10 @@ class Soft(Objective):
     soft_targets = True
 
     def __post_init__(self):
-        check_lambda_p(self.lambda_p)
-        if not (is_number(self.lambda_t) and 0 < self.lambda_t < math.inf):
+        formulas.check_lambda_p(self.lambda_p)
+        if not (
+            formulas.is_number(self.lambda_t) and 0 < self.lambda_t < math.inf
+        ):
             raise ValueError(
                 "`lambda_t` must be a positive number. "
                 f"Received: lambda_t={self.lambda_t!r}"
@@ -177,12 +190,13 @@ class Soft(Objective):
     ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
         losses, augmented, mask = _split_original(losses, mask)
-        soft, weights = expected_loss_and_weights(augmented, lambda_p, mask)
-        none = ops.zeros_like(losses[:, :1])
-        return (
-            losses[:, 0] + self.lambda_t * soft,
-            ops.concatenate([none, weights], axis=1),
+        soft, weights = formulas.expected_loss_and_weights(
+            augmented, lambda_p, mask
         )
+        value = losses[:, 0] + self.lambda_t * soft
+        # A weight for each view that came in: the original's is 0.
+        no_weight = ops.zeros_like(losses[:, :1])
+        return value, ops.concatenate([no_weight, weights], axis=1)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")
@@ -203,10 +217,17 @@ class Uniform(Objective):
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
-        return mean_and_weights(losses, mask)
+        return formulas.mean_and_weights(losses, mask)
 
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}
+
+# Names of what one of them can be told.
+SETTINGS = {
+    field.name
+    for objective in _BY_NAME.values()
+    for field in dataclasses.fields(objective)
+}
 
 
 def get(identifier: Any) -> Objective:
@@ -243,7 +264,8 @@ def get(identifier: Any) -> Objective:
 
 
 def _split_original(losses, mask):
-    losses = check_losses(losses)
+    """All losses, and losses and mask of the augmented views alone."""
+    losses = formulas.check_losses(losses)
     if losses.shape[1] == 1:
         raise ValueError(
             "The soft objective compares augmented views with the original "
@@ -251,5 +273,5 @@ def _split_original(losses, mask):
             f"Received: losses.shape={tuple(losses.shape)}"
         )
     if mask is not None:
-        mask = check_mask(mask, losses)[:, 1:]
+        mask = formulas.check_mask(mask, losses)[:, 1:]
     return losses, losses[:, 1:], mask

@@ -1,7 +1,30 @@
-"""Ways to train: the models, data and settings that many tests share.
+"""Ways to train, as values: models, data and settings that many tests share.
 
-A test file lists its `Case`s; the same functions build, train and compare them
-beside the reference, on replicas, on other backends and from a file.
+A `Case` says how to train and holds nothing: `Case("soft", mask=True)` is the
+soft objective on groups with padding. The functions here make of it what a test
+needs, the same at every call, in every process and on every backend:
+
+- `build`, `compiled`: the network with fixed weights; an `MMELModel` around it;
+- `data_for`, `batches_of`, `plain_examples`: groups, whole or in batches, and
+  plain examples for `evaluate`;
+- `fit`, `train`: a run, from `compiled` or from nothing;
+- `result`, `state`: what a run gives, arrays by name, and what it would go on
+  from;
+- `assert_close`, `differences`: whether two runs gave the same, up to rounding
+  or to the bit.
+
+So a test lists cases and compares two ways through them. For instance
+
+    case = Case("soft", model="dropout", epochs=2)
+    mmel = cases.compiled(case)
+    log = cases.fit(mmel, case)
+    cases.assert_close(cases.result(mmel, case, log), expected)
+
+compares a run with that of tests/mmel_model/reference.py, of several replicas
+or workers, of another backend (tests/scripts/) or of a loaded file. Networks
+are in tests/networks.py, cases that are saved in tests/saved_cases.py. What a
+new test needs and `Case` cannot say becomes a field of it, with a default that
+leaves the others as they are.
 """
 
 import contextlib
@@ -13,159 +36,10 @@ import keras
 import numpy as np
 
 import keras_mmel
-from tests.scripts import user_objects
+from tests.networks import CLASSES
+from tests.networks import MODELS
 
-FEATURES, CLASSES, VIEWS, IMAGE, TOKENS, WORDS = 5, 4, 3, (5, 5, 2), 4, 20
-
-layers = keras.layers
-_BACKEND = keras.backend.backend()
-
-
-# Models: a function of the number of outputs, and what goes in.
-
-
-def _features(rng, leading):
-    return rng.normal(0, 1.5, (*leading, FEATURES)).astype("float32")
-
-
-def _images(rng, leading):
-    return rng.integers(0, 256, (*leading, *IMAGE)).astype("uint8")
-
-
-def _mixed(rng, leading):
-    tokens = rng.integers(1, WORDS, (*leading, TOKENS)).astype("int32")
-    return {"numbers": {"features": _features(rng, leading)}, "tokens": tokens}
-
-
-def _sentences(rng, leading):
-    lengths = rng.integers(2, TOKENS + 1, (*leading, 1))
-    return {
-        "token_ids": rng.integers(1, WORDS, (*leading, TOKENS)).astype("int32"),
-        "segment_ids": np.zeros((*leading, TOKENS), "int32"),
-        "padding_mask": np.arange(TOKENS) < lengths,
-    }
-
-
-def mlp(*between, built=True, **options):
-    """A function that builds an MLP with layers and options of its own."""
-
-    def build(units=CLASSES):
-        made = [layer() for layer in between]
-        return keras.Sequential(
-            [
-                *[keras.Input((FEATURES,))] * built,
-                layers.Dense(6, activation="tanh", **options),
-                *made,
-                layers.Dense(units),
-            ]
-        )
-
-    return build
-
-
-def functional(units=CLASSES):
-    """Nested dict inputs of different types."""
-    inputs = {
-        "numbers": {"features": keras.Input((FEATURES,), name="features")},
-        "tokens": keras.Input((TOKENS,), dtype="int32", name="tokens"),
-    }
-    embedded = layers.Flatten()(layers.Embedding(WORDS, 4)(inputs["tokens"]))
-    dense = layers.Dense(4)(inputs["numbers"]["features"])
-    hidden = layers.Activation("tanh")(layers.Concatenate()([embedded, dense]))
-    return keras.Model(inputs, layers.Dense(units)(hidden))
-
-
-def convolutional(units=CLASSES):
-    return keras.Sequential(
-        [
-            keras.Input(IMAGE, dtype="uint8"),
-            layers.Rescaling(1 / 128, -1),
-            layers.Conv2D(4, 3, use_bias=False),
-            layers.BatchNormalization(momentum=0.9),
-            layers.ReLU(),
-            layers.GlobalAveragePooling2D(),
-            layers.Dense(units),
-        ]
-    )
-
-
-def two_outputs(units=CLASSES):
-    inputs = keras.Input((FEATURES,))
-    hidden = layers.Dense(6, activation="tanh")(inputs)
-    outputs = {
-        "first": layers.Dense(units, name="first")(hidden),
-        "second": layers.Dense(2, name="second")(hidden),
-    }
-    return keras.Model(inputs, outputs)
-
-
-def compiled_before(units=CLASSES):
-    model = mlp(lambda: layers.Dropout(0.4))(units)
-    model.compile("rmsprop", "mse")
-    model.fit(np.ones((4, FEATURES)), np.ones((4, units)), verbose=0)
-    return model
-
-
-def bert(units=CLASSES):
-    """A task of keras-hub; its inputs are a dict, too."""
-    import keras_hub
-
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=WORDS,
-        num_layers=1,
-        num_heads=2,
-        hidden_dim=8,
-        intermediate_dim=12,
-        dropout=0.1,
-        max_sequence_length=TOKENS,
-    )
-    return keras_hub.models.BertTextClassifier(
-        backbone, num_classes=units, dropout=0.1, preprocessor=None
-    )
-
-
-L2 = keras.regularizers.L2(0.1)
-MODELS = {
-    "mlp": (mlp(), _features),
-    "regularized": (
-        mlp(kernel_regularizer=L2, activity_regularizer=L2),
-        _features,
-    ),
-    "l2": (mlp(kernel_regularizer=L2), _features),
-    "add_loss": (mlp(user_objects.AddsLoss), _features),
-    "batch_norm": (
-        mlp(
-            lambda: layers.BatchNormalization(momentum=0.5),
-            lambda: layers.Dropout(0.4),
-        ),
-        _features,
-    ),
-    "synchronized": (
-        mlp(
-            lambda: layers.BatchNormalization(
-                momentum=0.5, synchronized=_BACKEND == "tensorflow"
-            )
-        ),
-        _features,
-    ),
-    "dropout": (
-        mlp(lambda: layers.Dropout(0.4), lambda: layers.GaussianNoise(0.3)),
-        _features,
-    ),
-    "seeded_dropout": (mlp(lambda: layers.Dropout(0.4, seed=5)), _features),
-    "unbuilt": (mlp(built=False), _features),
-    "functional": (functional, _mixed),
-    "subclassed": (user_objects.TwoDense, _features),
-    "without_training": (user_objects.WithoutTraining, _features),
-    "own_training": (user_objects.OwnTraining, _features),
-    "convolutional": (convolutional, _images),
-    "two_outputs": (two_outputs, _features),
-    "compiled_before": (compiled_before, _features),
-    "bert": (bert, _sentences),
-}
-
-
-# Cases
+VIEWS = 3
 
 
 def sgd(rate=0.2, **options):
@@ -338,27 +212,32 @@ def build(case):
 
 def settings(case):
     """Arguments of `compile` but for the optimizer, made anew."""
-    loss = keras.losses.MeanSquaredError(reduction=case.reduction)
-    found = {"loss": loss, "metrics": ["mae"]}
-    found["weighted_metrics"] = [keras.metrics.MeanSquaredError("weighted")]
-    if not case.regression:
-        found = {
-            "loss": keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True, reduction=case.reduction
-            ),
+    squared = keras.losses.MeanSquaredError(reduction=case.reduction)
+    crossentropy = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction=case.reduction
+    )
+    if case.loss is not None:
+        arguments = {"loss": case.loss}
+    elif case.model == "two_outputs":
+        arguments = {
+            "loss": {"first": crossentropy, "second": squared},
+            "loss_weights": {"first": 1.0, "second": 0.3},
+        }
+    elif case.regression:
+        arguments = {
+            "loss": squared,
+            "metrics": ["mae"],
+            "weighted_metrics": [keras.metrics.MeanSquaredError("weighted")],
+        }
+    else:
+        arguments = {
+            "loss": crossentropy,
             "metrics": ["accuracy"],
             "weighted_metrics": [
                 keras.metrics.SparseCategoricalAccuracy("weighted")
             ],
         }
-    if case.model == "two_outputs":
-        found = {
-            "loss": {"first": found["loss"], "second": loss},
-            "loss_weights": {"first": 1.0, "second": 0.3},
-        }
-    if case.loss is not None:
-        found = {"loss": case.loss}
-    return {**found, **case.compile}
+    return {**arguments, **case.compile}
 
 
 def compiled(case, scope=contextlib.nullcontext):
@@ -399,20 +278,19 @@ def plain_examples(case, count=9):
 
 def result(mmel, case, history=None):
     """What a run gives, as NumPy arrays by name."""
-    found = {f"weight/{i}": w for i, w in enumerate(mmel.model.get_weights())}
+    weights = enumerate(mmel.model.get_weights())
+    arrays = {f"weight/{i}": weight for i, weight in weights}
     for name, values in (history or {}).items():
-        found[f"log/{name}"] = np.array(values)
+        arrays[f"log/{name}"] = np.array(values)
     if case.evaluate:
         x, y = plain_examples(case)
         options = {"batch_size": case.batch_size, "verbose": 0}
         logs = mmel.evaluate(x, y, return_dict=True, **options)
-        found |= {f"evaluate/{name}": value for name, value in logs.items()}
-        predicted = keras.tree.flatten(mmel.predict(x, **options))
-        found |= {
-            f"predict/{i}": np.asarray(part, "float32")
-            for i, part in enumerate(predicted)
-        }
-    return found
+        arrays |= {f"evaluate/{name}": value for name, value in logs.items()}
+        outputs = keras.tree.flatten(mmel.predict(x, **options))
+        for i, output in enumerate(outputs):
+            arrays[f"predict/{i}"] = np.asarray(output, "float32")
+    return arrays
 
 
 def state(mmel, case, history=None):
@@ -456,51 +334,3 @@ def differences(found, expected):
         for name in expected
         if not np.array_equal(found[name], expected[name])
     }
-
-
-# What is saved and resumed. Those of the second table need what a user has
-# registered, too.
-
-
-def go_on(mmel, case):
-    """The state after more training, with `lambda_p` as it is."""
-    case = dataclasses.replace(case, lambdas=(), epochs=1, evaluate=True)
-    return state(mmel, case, fit(mmel, case))
-
-
-_HARD, _SOFT = keras_mmel.objectives.Hard, keras_mmel.objectives.Soft
-SAVED = {
-    "hard": Case(_HARD(0.5), model="functional", optimizer=adamw()),
-    "float16": Case(
-        teacher=True,
-        model="convolutional",
-        precision="mixed_float16",
-        optimizer=sgd(0.1, nesterov=True),
-    ),
-    # Two steps an epoch, and three of them belong together.
-    "accumulation": Case(
-        _SOFT(0.3, 0.7, stop_gradient=False),
-        model="dropout",
-        teacher=True,
-        optimizer=adamw(use_ema=True, gradient_accumulation_steps=3),
-        epochs=2,
-    ),
-    "bfloat16": Case("soft", regression=True, precision="mixed_bfloat16"),
-    "lambda_p": Case(_HARD(3.0), lambdas=(1.0, 0.2), epochs=2),
-    "compiled_before": Case("uniform", model="compiled_before"),
-    "seeded_dropout": Case("soft", model="seeded_dropout"),
-    "two_outputs": Case(model="two_outputs"),
-    "bert": Case("soft", model="bert", teacher=True),
-}
-SAVED_WITH_USER_OBJECTS = {
-    "subclassed": Case("soft", model="subclassed"),
-    "losses": Case(
-        "soft",
-        loss=user_objects.PowerError(2.5),
-        soft_loss=user_objects.squared_distance,
-    ),
-    "without_training": Case(_HARD(0.0), model="without_training"),
-    "objective": Case(user_objects.Hardest(lambda_p=0.4, share=0.7)),
-}
-SAVED_SLOW = {"seeded_dropout", "two_outputs", "without_training"}
-SAVED_SLOW |= {"objective", "bfloat16", "bert", "compiled_before", "losses"}

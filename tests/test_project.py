@@ -17,6 +17,7 @@ import yaml
 import keras_mmel
 import keras_mmel_cli
 from experiments import report
+from tests import cases
 from tests.docs import blocks
 from tests.text import tiny
 
@@ -147,26 +148,41 @@ def test_readme_text_runs(tmp_path, monkeypatch):
     assert found["probabilities"].shape == (1, 2)
 
 
-def test_contributing_code_runs(tmp_path):
+def contributing_names():
+    """What the code of CONTRIBUTING.md defines."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     names = {"__name__": "contributing"}
     for block in blocks.code(text, "python"):
         exec(compile(block, "CONTRIBUTING.md", "exec"), names)
+    return names
+
+
+def test_the_importer_of_contributing_reads(tmp_path):
+    names = contributing_names()
     path = tmp_path / "reviews.json"
     path.write_text(
         '[{"key": "a", "stars": 1, "said": "so", "also": ["so", "thus"]}]'
     )
     (record,) = names["from_reviews"](path).records
     assert record.label == 1 and [v.texts for v in record.views] == [("thus",)]
-    mmel = names["mmel"]
-    mmel.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
+
+
+@pytest.mark.parametrize("sizes", ["eager", "static", "unknown"])
+def test_the_objective_of_contributing_trains(sizes):
+    mmel = contributing_names()["mmel"]
+    mmel.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=sizes == "eager")
     random = np.random.default_rng(0)
     views = random.normal(size=(4, 3, 8)).astype("float32")
     labels = random.normal(size=(4, 1)).astype("float32")
     kernel, bias = [w.numpy() for w in mmel.model.weights]
     error = views[:, 0] @ kernel + bias - labels
     expected = kernel - 0.1 * 2 / 4 * views[:, 0].T @ error
-    mmel.fit({"views": views}, labels, batch_size=4, verbose=0)
+    groups = [({"views": views}, labels)]
+    if sizes == "unknown":
+        groups = cases.of_unknown_sizes(groups)
+    else:
+        groups = cases.Batches(groups)
+    mmel.fit(groups, verbose=0)
     np.testing.assert_allclose(
         mmel.model.weights[0].numpy(), expected, rtol=1e-4, atol=1e-6
     )

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import time
-import weakref
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -17,7 +16,6 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
 from keras_mmel import contract
 from keras_mmel.comparison.results import Comparison
@@ -26,6 +24,7 @@ from keras_mmel.objectives import Objective
 from keras_mmel.objectives import get
 from keras_mmel.scores.of_views import evaluate_views
 from keras_mmel.training import replicas
+from keras_mmel.training.graphs import freed_with
 
 PLAIN = "plain"
 
@@ -178,7 +177,7 @@ def compare(
             record = _read(path, settings)
             if record is None:
                 start = time.process_time()
-                with _freed_with(model):
+                with freed_with(model):
                     log = model.fit(
                         data,
                         epochs=epochs,
@@ -302,21 +301,6 @@ def _compiled(model, objective):
             jit_compile=model.jit_compile,
         )
     return wrapped
-
-
-@contextlib.contextmanager
-def _freed_with(model):
-    """Lets the memory of the weights go when `model` goes.
-
-    The optimizers of Keras use `tf.custom_gradient`, which keeps its function,
-    and with it the graph of `fit` and all weights, for good (Keras issue
-    17458): more than a gigabyte for each run of a BERT.
-    """
-    kept = ops.gradient_registry._registry
-    before = set(kept)
-    yield
-    new = [n for n in kept.keys() - before if n.startswith("CustomGradient-")]
-    weakref.finalize(model, lambda: [kept.pop(name, None) for name in new])
 
 
 def _parts(test):

@@ -8,11 +8,11 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_mmel.arrays import to_numpy
 from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 
 # Half of the 2 % that the last record of a run may fill up.
@@ -203,7 +203,7 @@ class ViewWeights(keras.callbacks.Callback):
     def _step(self):
         self._sync()
         iterations = self.model.optimizer.iterations
-        return int(checks.to_numpy(keras.ops.convert_to_tensor(iterations)))
+        return int(to_numpy(keras.ops.convert_to_tensor(iterations)))
 
     def _sync(self):
         """On JAX the values are outside of the model while it trains."""

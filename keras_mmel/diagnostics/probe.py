@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import contract
+from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 
@@ -81,7 +82,7 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
         # Variables that the model would assign are put aside and forgotten.
         with keras.StatelessScope():
             losses, weights = mmel._losses_and_weights(x, y)
-            found.append((checks.to_numpy(weights), checks.to_numpy(losses)))
+            found.append((to_numpy(weights), to_numpy(losses)))
     weights, losses = map(np.concatenate, zip(*found, strict=True))
     return weights, np.where(probe.mask, losses, np.float32(np.nan))
 

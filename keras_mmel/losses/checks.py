@@ -6,6 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_mmel.arrays import shapes_agree
+from keras_mmel.arrays import to_numpy
 from keras_mmel.contract import Sizes
 from keras_mmel.contract import rank
 from keras_mmel.losses import compiled
@@ -25,7 +27,16 @@ _LIKE_PREDICTIONS = (
 
 
 def check_labels(label: Any, sizes: Sizes) -> None:
-    """Raises ValueError for missing labels, text, or another batch size."""
+    """Raises ValueError for missing labels, text, or another batch size.
+
+    Args:
+        label: Nest of labels, `(batch, ...)` each, or None.
+        sizes: Of the batch.
+
+    Raises:
+        ValueError: If there are no labels, they are text, their rank is not
+            known or they are not one for each example.
+    """
     if label is None:
         raise ValueError(
             "Training needs labels: give `fit` pairs (x, y). Received: y=None"
@@ -40,8 +51,8 @@ def check_labels(label: Any, sizes: Sizes) -> None:
                 "Received: labels of unknown rank"
             )
         rows = leaf.shape[0] if len(leaf.shape) else 0
-        known = isinstance(sizes.batch, int) and rows is not None
-        if known and rows != sizes.batch:
+        are_static = isinstance(sizes.batch, int) and rows is not None
+        if are_static and rows != sizes.batch:
             raise ValueError(
                 "Labels are shared by the views of an example: y must have "
                 f"shape (batch, ...) with batch={sizes.batch}. "
@@ -68,20 +79,23 @@ def check_label_shape(output: compiled.Output, num_views: Any) -> None:
     Args:
         output: From `compiled.pair_outputs`.
         num_views: Size of the groups, for the message.
+
+    Raises:
+        ValueError: If the labels have another shape than the loss takes. What a
+            loss of the user's own takes is not known.
     """
     fn = getattr(output.loss, "fn", None)
-    if fn not in (*_SPARSE, *_LIKE_PREDICTIONS) and (
-        soft_targets.soft_twin(output.loss) is None
-    ):
+    is_known = fn in (*_SPARSE, *_LIKE_PREDICTIONS)
+    if not is_known and soft_targets.soft_twin(output.loss) is None:
         return
     label = tuple(output.label.shape[1:])
     prediction = tuple(output.prediction.shape[1:])
     expected = prediction
     if fn in _SPARSE:
-        axis = output.loss._fn_kwargs.get("axis", -1)
-        without = list(output.prediction.shape)
-        del without[axis]
-        expected = tuple(without[1:])
+        shape = list(output.prediction.shape)
+        # The class of a label has no axis.
+        del shape[output.loss._fn_kwargs.get("axis", -1)]
+        expected = tuple(shape[1:])
     if not _same(label, expected):
         raise ValueError(
             f"Labels of {output.name} must have shape "
@@ -94,9 +108,19 @@ def check_label_shape(output: compiled.Output, num_views: Any) -> None:
 
 
 def per_example(sample_weight: Any) -> Any:
-    """Sample weights as float32 `(batch,)`, or ValueError."""
+    """Sample weights as one float32 number for each example.
+
+    Args:
+        sample_weight: Shape `(batch,)` or `(batch, 1)`; or a nest of copies of
+            it, which Keras makes for a nest of labels.
+
+    Returns:
+        Float32 `(batch,)`.
+
+    Raises:
+        ValueError: If the shape is another one, or weights differ by output.
+    """
     if isinstance(sample_weight, (dict, list, tuple)):
-        # Keras copies one array to every part of a nest of labels.
         sample_weight, *copies = keras.tree.flatten(sample_weight)
         for copy in copies:
             _check_equal(sample_weight, copy)
@@ -124,11 +148,11 @@ def check_finite(losses: Any, mask: Any = None) -> None:
     if not hasattr(losses, "numpy"):
         return
     values = to_numpy(losses)
-    bad = ~np.isfinite(values)
+    not_finite = ~np.isfinite(values)
     if mask is not None:
-        bad &= to_numpy(mask).astype(bool)
-    if bad.any():
-        example, view = np.argwhere(bad)[0]
+        not_finite &= to_numpy(mask).astype(bool)
+    if not_finite.any():
+        example, view = np.argwhere(not_finite)[0]
         raise ValueError(
             f"The loss of view {view} of example {example} of the batch is "
             "not finite; it would make the loss of the whole step NaN. "
@@ -144,13 +168,6 @@ def check_sample_weight(sample_weight: Any) -> None:
             "of an example holds for all outputs. "
             f"Received: a {type(sample_weight).__name__}"
         )
-
-
-def to_numpy(tensor: Any) -> np.ndarray:
-    """Values of a tensor, also of one on another device of TensorFlow."""
-    if keras.backend.backend() == "tensorflow":
-        return np.asarray(tensor)
-    return ops.convert_to_numpy(ops.stop_gradient(tensor))
 
 
 def _check_equal(first, second):
@@ -177,14 +194,7 @@ def _same(label, expected):
     options = [expected, (*expected, 1)]
     if expected and expected[-1] == 1:
         options.append(expected[:-1])
-    return any(
-        len(label) == len(option)
-        and all(
-            a == b or a is None or b is None
-            for a, b in zip(label, option, strict=True)
-        )
-        for option in options
-    )
+    return any(shapes_agree(label, option) for option in options)
 
 
 def _shape(parts):

@@ -65,46 +65,51 @@ def pair_outputs(
     Raises:
         ValueError: If the structures do not match.
     """
-    found = []
+    outputs = []
 
     def walk(path, names, loss, weight, label, prediction, extra):
+        """Adds what is trained in a part of the model's output, by its path."""
         if loss is None:
             return
         if not _is_nest(prediction):
-            found.extend(_single(path, loss, weight, label, prediction, extra))
+            output = _single(path, loss, weight, label, prediction, extra)
+            if output is not None:
+                outputs.append(output)
             return
         places = _places(prediction, names)
         if isinstance(loss, dict):
             known = {word: place for place in places for word in place.words}
             for key in loss.keys() - known.keys():
                 raise _no_entry((*path, key), "the model's output", known)
+            # An output that the dict leaves out is not trained.
             places = [place for place in places if loss.keys() & place.words]
         elif _is_nest(loss) and not isinstance(prediction, dict):
             label = _expand_partial(label, loss, len(places))
         for place in places:
-            picked = _pick(loss, place, path, "loss", shared=True)
-            if picked is None:
+            loss_here = _pick(loss, place, path, "loss", shared=True)
+            # Before labels are picked, which such an output need not have.
+            if loss_here is None:
                 continue
             walk(
                 (*path, place.words[-1]),
                 None,
-                picked,
+                loss_here,
                 _pick(weight, place, path, "loss_weights", shared=True),
                 _pick(label, place, path, "y"),
                 prediction[place.key],
                 tuple(
-                    None if part is None else _pick(part, place, path, "y")
-                    for part in extra
+                    None if nest is None else _pick(nest, place, path, "y")
+                    for nest in extra
                 ),
             )
 
     walk((), output_names, loss, loss_weights, label, prediction, extra)
-    if not found:
+    if not outputs:
         raise ValueError(
             "No output of the model has a loss. Provide a `loss` argument in "
             f"`compile()`. Received: loss={loss!r}"
         )
-    return found
+    return outputs
 
 
 def resolve(loss: Any, label: Any, prediction: Any) -> keras.Loss:
@@ -148,6 +153,9 @@ def resolve(loss: Any, label: Any, prediction: Any) -> keras.Loss:
 def reduction_of(outputs: list[Output]) -> str | None:
     """How the compiled losses reduce the batch, the same for all outputs.
 
+    Args:
+        outputs: From `pair_outputs`.
+
     Returns:
         `"mean"`, `"sum"`, `"mean_with_sample_weight"` or None (not reduced).
 
@@ -155,31 +163,28 @@ def reduction_of(outputs: list[Output]) -> str | None:
         ValueError: If the outputs differ: the sum over outputs is taken before
             the views are weighted, the reduction over the batch after.
     """
-    kinds = {output.loss.reduction for output in outputs}
-    kinds = {"mean" if kind in MEANS else kind for kind in kinds}
-    kinds = {None if kind == "none" else kind for kind in kinds}
+    by_output = {output.name: output.loss.reduction for output in outputs}
+    same_as = {**dict.fromkeys(MEANS, "mean"), "none": None}
+    kinds = {same_as.get(kind, kind) for kind in by_output.values()}
     if len(kinds) > 1:
         raise ValueError(
-            "All compiled losses must have the same `reduction`. Received: "
-            f"{ {output.name: output.loss.reduction for output in outputs} }"
+            "All compiled losses must have the same `reduction`. "
+            f"Received: {by_output}"
         )
     return kinds.pop()
 
 
 def _crossentropy_for(label, prediction):
     """Keras's own reading of "crossentropy", from the shapes."""
-    rank, classes = len(prediction.shape), prediction.shape[-1]
-    if classes == 1:
+    if prediction.shape[-1] == 1:
         return keras.losses.binary_crossentropy
-    if len(label.shape) < rank or (
-        len(label.shape) == rank and label.shape[-1] == 1
-    ):
+    if len(label.shape) < len(prediction.shape) or label.shape[-1] == 1:
         return keras.losses.sparse_categorical_crossentropy
     return keras.losses.categorical_crossentropy
 
 
-def _is_nest(part):
-    return isinstance(part, (dict, list, tuple))
+def _is_nest(value):
+    return isinstance(value, (dict, list, tuple))
 
 
 class _Place(NamedTuple):
@@ -187,8 +192,9 @@ class _Place(NamedTuple):
 
     Attributes:
         key: In the model's output.
-        words: Keys of a dict: its key and the name of its layer.
-        number: In a list: Keras takes the keys of a dict in their flat order.
+        words: What a dict may call it: its key or the name of its layer.
+        number: Its place in a list. Where the model's output is a dict, Keras
+            takes its keys in sorted order.
         siblings: How many there are, itself included.
     """
 
@@ -199,64 +205,70 @@ class _Place(NamedTuple):
 
 
 def _places(prediction, names):
+    """The outputs in a nest of predictions."""
     count = len(prediction)
     if isinstance(prediction, dict):
-        order = sorted(prediction)
-        return [_Place(k, (k,), order.index(k), count) for k in prediction]
+        in_order = sorted(prediction)
+        return [
+            _Place(key, (key,), in_order.index(key), count)
+            for key in prediction
+        ]
+    # Names of layers are of the outermost nest, if they are of it at all.
     if names is None or len(names) != count:
         names = range(count)
     return [_Place(i, (i, names[i]), i, count) for i in range(count)]
 
 
-def _pick(part, place, path, what, shared=False):
+def _pick(nest, place, path, argument, shared=False):
     """The entry of a nest for one output; a single entry may be for all."""
-    if shared and not _is_nest(part):
-        return part
-    if isinstance(part, dict):
+    if shared and not _is_nest(nest):
+        return nest
+    if isinstance(nest, dict):
         for word in place.words:
-            if word in part:
-                return part[word]
-    elif _is_nest(part) and len(part) == place.siblings:
-        return part[place.number]
-    raise _no_entry((*path, place.words[-1]), what, part)
+            if word in nest:
+                return nest[word]
+    elif _is_nest(nest) and len(nest) == place.siblings:
+        return nest[place.number]
+    raise _no_entry((*path, place.words[-1]), argument, nest)
 
 
-def _no_entry(path, what, part):
-    where, given = "/".join(map(str, path)), type(part).__name__
-    if _is_nest(part):
-        given = list(part) if isinstance(part, dict) else len(part)
+def _no_entry(path, argument, nest):
+    name, received = "/".join(map(str, path)), type(nest).__name__
+    if isinstance(nest, dict):
+        received = list(nest)
+    elif _is_nest(nest):
+        received = len(nest)
     return ValueError(
-        f"No entry for the output {where!r} in {what}. Received: {given}"
+        f"No entry for the output {name!r} in {argument}. Received: {received}"
     )
 
 
 def _single(path, loss, weight, label, prediction, extra):
-    """The `Output` for one tensor, in a list; empty where it has no loss."""
+    """The `Output` for one tensor, or None where it has no loss."""
     name = "/".join(map(str, path)) or "the output"
-    loss, weight, label, *extra = (
-        _only(part, name) for part in (loss, weight, label, *extra)
-    )
+    loss, weight, label = (_only(v, name) for v in (loss, weight, label))
+    extra = tuple(_only(value, name) for value in extra)
     if not (weight is None or isinstance(weight, numbers.Real)):
         raise ValueError(
             f"`loss_weights` must hold numbers. Received: {weight!r} for {name}"
         )
     if loss is None:
-        return []
+        return None
     loss = resolve(loss, label, prediction)
-    return [Output(name, loss, weight, label, prediction, tuple(extra))]
+    return Output(name, loss, weight, label, prediction, extra)
 
 
-def _only(part, name):
+def _only(nest, name):
     """The single element of a nest around one output."""
-    if not _is_nest(part):
-        return part
-    leaves = list(part.values()) if isinstance(part, dict) else list(part)
-    if len(leaves) != 1:
+    if not _is_nest(nest):
+        return nest
+    entries = list(nest.values()) if isinstance(nest, dict) else list(nest)
+    if len(entries) != 1:
         raise ValueError(
             f"{name} is one tensor, and its loss, weight and labels must be "
-            f"single too. Received: {part!r}"
+            f"single too. Received: {nest!r}"
         )
-    return _only(leaves[0], name)
+    return _only(entries[0], name)
 
 
 def _expand_partial(label, loss, count):
@@ -266,12 +278,13 @@ def _expand_partial(label, loss, count):
             f"The model has {count} outputs and needs a loss (or None) for "
             f"each. Received: {len(loss)} losses"
         )
-    trained = [i for i, part in enumerate(loss) if part is not None]
+    trained = [i for i, entry in enumerate(loss) if entry is not None]
     if len(trained) == count:
         return label
     if not isinstance(label, (list, tuple)):
         label = [label]
+    # Labels for all outputs: those without a loss are not looked at.
     if len(label) != len(trained):
         return label
-    places = dict(zip(trained, label, strict=True))
-    return [places.get(i) for i in range(count)]
+    by_number = dict(zip(trained, label, strict=True))
+    return [by_number.get(i) for i in range(count)]

@@ -30,8 +30,10 @@ class GroupLosses(NamedTuple):
         original: Float32 `(batch,)`: the compiled loss of view 0.
         sample_weight: None or float32 `(batch,)`.
         reduction: How the compiled losses reduce the batch.
-        elements: Values of the loss for one example.
-        kept: None, or `(batch,)`: how much of view 0 a Keras mask keeps.
+        elements: Values of the loss for one example: 1, or the number of its
+            pixels or tokens.
+        unmasked_share: None, or `(batch,)`: how much of view 0 a Keras mask
+            leaves, 1 being the mean over the batch.
     """
 
     losses: Any
@@ -39,7 +41,7 @@ class GroupLosses(NamedTuple):
     sample_weight: Any
     reduction: str | None
     elements: Any
-    kept: Any
+    unmasked_share: Any
 
     def reduce(self, values: Any) -> tuple[Any, Any]:
         """Numerator and denominator of the loss of the batch.
@@ -57,21 +59,28 @@ class GroupLosses(NamedTuple):
         """
         weight = self.sample_weight
         weighted = values if weight is None else values * weight
+        # An integer tensor where the number of tokens is not static.
+        elements = ops.cast(self.elements, "float32")
         if self.reduction is None:
             if isinstance(self.elements, int) and self.elements == 1:
                 return weighted, None
-            share = ops.ones((1, self.elements), values.dtype) / self.elements
-            return weighted[:, None] * share, None
+            # As many values as Keras would log the mean of.
+            share = ops.ones((1, self.elements), values.dtype)
+            return weighted[:, None] * (share / elements), None
         total = ops.sum(weighted)
         if self.reduction == "sum":
             return total, None
         if self.reduction == "mean_with_sample_weight" and weight is not None:
-            size = 1 / self.elements if self.kept is None else self.kept
-            return total, ops.sum(weight * size)
-        size = ops.shape(values)[0]
-        if isinstance(size, int):
-            return total, float(size)
-        return total, ops.cast(size, "float32")
+            # Keras counts a weight once, however many elements it weighs; with
+            # a mask, once for each element that is left.
+            share = 1 / elements
+            if self.unmasked_share is not None:
+                share = self.unmasked_share
+            return total, ops.sum(weight * share)
+        batch = ops.shape(values)[0]
+        if isinstance(batch, int):
+            return total, float(batch)
+        return total, ops.cast(batch, "float32")
 
 
 def group_losses(
@@ -107,9 +116,8 @@ def group_losses(
             had per view.
     """
     label, teacher = split_labels(y)
-    names = list(
-        prediction if isinstance(prediction, dict) else output_names or ()
-    )
+    names = prediction if isinstance(prediction, dict) else output_names
+    names = list(names or ())
     if teacher is not None and {"label", "teacher"} <= set(names):
         raise ValueError(
             'Labels for outputs named "label" and "teacher" cannot be told '
@@ -130,8 +138,8 @@ def group_losses(
     losses, originals = [], []
     for output in outputs:
         checks.check_label_shape(output, sizes.views)
-        found, original = _losses(output, objective, sizes)
-        losses.append(_weighted(found, output.weight))
+        of_views, original = _losses(output, objective, sizes)
+        losses.append(_weighted(of_views, output.weight))
         originals.append(_weighted(original.losses, output.weight))
     return GroupLosses(
         losses=sum(losses[1:], start=losses[0]),
@@ -139,7 +147,7 @@ def group_losses(
         sample_weight=sample_weight,
         reduction=compiled.reduction_of(outputs),
         elements=original.elements,
-        kept=original.kept,
+        unmasked_share=original.unmasked_share,
     )
 
 
@@ -153,13 +161,13 @@ def _losses(output, objective, sizes):
     prediction = output.prediction
 
     def of_all_views():
-        found = per_view.rows(
+        flat = per_view.rows(
             output.loss, sizes.repeat(output.label), prediction, sizes.views
         )
-        losses, kept = sizes.group(found.losses), found.kept
-        if kept is not None:
-            kept = sizes.group(kept)[:, 0]
-        return losses, per_view.Rows(losses[:, 0], found.elements, kept)
+        losses, share = sizes.group(flat.losses), flat.unmasked_share
+        if share is not None:
+            share = sizes.group(share)[:, 0]
+        return losses, per_view.Rows(losses[:, 0], flat.elements, share)
 
     if teacher is None and not objective.soft_targets:
         return of_all_views()
@@ -181,10 +189,11 @@ def _losses(output, objective, sizes):
             prediction,
             sizes,
             teacher,
-            getattr(objective, "stop_gradient", True),
+            # An objective of the user's own need not have this setting.
+            stop_gradient=getattr(objective, "stop_gradient", True),
         )
-    augmented = per_view.rows(twin.loss, target, prediction, sizes.views)
-    losses = ops.concatenate(
-        [original.losses[:, None], sizes.group(augmented.losses)[:, 1:]], axis=1
-    )
+    # With the original's row, which is not used: a slice would hide logits.
+    flat = per_view.rows(twin.loss, target, prediction, sizes.views)
+    augmented = sizes.group(flat.losses)[:, 1:]
+    losses = ops.concatenate([original.losses[:, None], augmented], axis=1)
     return losses, original

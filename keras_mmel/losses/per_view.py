@@ -5,6 +5,7 @@ Each compiled loss's `call` gives unreduced values, and what
 without the mean over the batch.
 """
 
+import functools
 import math
 from typing import Any
 from typing import NamedTuple
@@ -22,13 +23,14 @@ class Rows(NamedTuple):
         losses: Float32 `(rows,)`.
         elements: Values that the loss gave for each row: 1, or the number of
             pixels or tokens.
-        kept: None, or float32 `(rows,)`: how much of each row a Keras mask
-            keeps, 1 being the mean over the batch.
+        unmasked_share: None where there is no Keras mask, or the loss does not
+            average. Else float32 `(rows,)`: how much of each row the mask
+            leaves, 1 being the mean over the batch.
     """
 
     losses: Any
     elements: Any
-    kept: Any
+    unmasked_share: Any
 
 
 def rows(
@@ -54,46 +56,53 @@ def rows(
     Raises:
         ValueError: If the loss gives a scalar for the whole batch.
     """
-    mask = getattr(prediction, "_keras_mask", None)
+    # Before a conversion drops it.
+    prediction_mask = getattr(prediction, "_keras_mask", None)
     label, prediction = keras.tree.map_structure(
         lambda value: ops.convert_to_tensor(value, dtype=loss.dtype),
         (label, prediction),
     )
     values = ops.convert_to_tensor(loss.call(label, prediction))
-    own_mask = getattr(values, "_keras_mask", None)
+    loss_mask = getattr(values, "_keras_mask", None)
     values = ops.cast(values, "float32")
     _check_rows(loss, values, prediction)
-    masks = [ops.cast(m, "bool") for m in (mask, own_mask) if m is not None]
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
-    kept = None
+    masks = [
+        ops.cast(mask, "bool")
+        for mask in (prediction_mask, loss_mask)
+        if mask is not None
+    ]
     if masks:
-        mask = masks[0] if len(masks) == 1 else masks[0] & masks[1]
+        mask = functools.reduce(ops.logical_and, masks)
         if len(mask.shape) == len(values.shape) + 1 and mask.shape[-1] == 1:
             mask = ops.squeeze(mask, -1)
         values = ops.where(mask, values, 0.0)
-        if averages:
-            kept = _kept(ops.cast(mask, values.dtype), num_views)
     axes = tuple(range(1, len(values.shape)))
     elements = 1
     if axes:
         elements = math.prod(ops.shape(values)[1:])
         reduce = ops.mean if averages else ops.sum
         values = reduce(values, axis=axes)
-    if kept is None:
+    if not masks or not averages:
         return Rows(values, elements, None)
-    # As in Keras: the mean over the batch is over what is not masked.
-    share, average = kept
+    # As in Keras: the mean over the batch is over what is not masked. A batch
+    # is here one view of every group.
+    share = ops.cast(mask, values.dtype)
+    if len(share.shape) > 1:
+        share = ops.mean(share, axis=tuple(range(1, len(share.shape))))
+    mean_share = ops.mean(ops.reshape(share, (-1, num_views)), axis=0)
+    mean_share = ops.tile(mean_share, [ops.shape(share)[0] // num_views])
     return Rows(
-        ops.divide_no_nan(values, average),
+        ops.divide_no_nan(values, mean_share),
         elements,
-        ops.divide_no_nan(share, average),
+        ops.divide_no_nan(share, mean_share),
     )
 
 
 def _check_rows(loss, values, prediction):
     rows = prediction.shape[0]
-    given = values.shape[0] if len(values.shape) else None
-    if len(values.shape) == 0 or (given is not None and given != rows):
+    # A size that is not static is taken on trust.
+    if len(values.shape) == 0 or values.shape[0] not in (None, rows):
         raise ValueError(
             f"The loss {loss.name!r} gives a result of shape "
             f"{tuple(values.shape)} for {rows or 'a batch of'} predictions. "
@@ -101,12 +110,3 @@ def _check_rows(loss, values, prediction):
             "view: return a value per example, without the mean over the "
             f"batch. Received: loss={loss!r}"
         )
-
-
-def _kept(mask, num_views):
-    """Share of each row that `mask` keeps, and its mean over each view."""
-    axes = tuple(range(1, len(mask.shape)))
-    share = ops.mean(mask, axis=axes) if axes else mask
-    views = ops.mean(ops.reshape(share, (-1, num_views)), axis=0)
-    batch = ops.shape(share)[0] // num_views
-    return share, ops.tile(views, [batch])

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_mmel.arrays import shapes_agree
 from keras_mmel.contract import Sizes
 from keras_mmel.losses import compiled
 
@@ -42,8 +43,8 @@ _TWINS = {
     ),
 }
 
-# In regression the teacher replaces the prediction where they are further
-# apart than this (section 4.2 of the paper).
+# Two values of a regression that differ by more disagree: there the teacher
+# replaces the prediction (section 4.2 of the paper).
 REGRESSION_GAP = 0.5
 
 
@@ -61,8 +62,8 @@ class SoftTwin(NamedTuple):
 
     loss: keras.Loss
     kind: str | None
-    from_logits: bool
-    axis: int
+    from_logits: bool = False
+    axis: int = -1
 
     def target(self, prediction: Any) -> Any:
         """A prediction as float32 target: probabilities, or values."""
@@ -96,9 +97,9 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
     if not isinstance(loss, wrapper) or type(loss).call is not wrapper.call:
         return None
     if loss.fn in _OWN_TWIN:
-        return SoftTwin(loss, "regression", False, -1)
+        return SoftTwin(loss, "regression")
     if loss.fn is _LOSSES.kl_divergence:
-        return SoftTwin(loss, "categorical", False, -1)
+        return SoftTwin(loss, "categorical")
     settings: dict = {"from_logits": False, "axis": -1, "ignore_class": None}
     settings |= loss._fn_kwargs
     if settings.pop("ignore_class") is not None or loss.fn not in _TWINS:
@@ -128,10 +129,11 @@ def twin_for(output: compiled.Output, soft_loss: Any = None) -> SoftTwin:
     """
     twin = soft_twin(output.loss)
     if soft_loss is not None:
-        given = compiled.resolve(soft_loss, output.label, output.prediction)
+        loss = compiled.resolve(soft_loss, output.label, output.prediction)
         if twin is None:
-            twin = soft_twin(given) or SoftTwin(given, None, False, -1)
-        return twin._replace(loss=given)
+            # Then the user's loss says what kind of task it is, if it does.
+            twin = soft_twin(loss) or SoftTwin(loss, kind=None)
+        return twin._replace(loss=loss)
     if twin is None:
         raise ValueError(
             f"There is no known form of the loss {output.loss.name!r} of "
@@ -164,24 +166,18 @@ def teacher_rows(
         ValueError: If the shapes do not match. When the step runs, also if a
             crossentropy gets what are no probabilities.
     """
-    shape = output.prediction.shape
+    row_shape = tuple(output.prediction.shape[1:])
     teacher = ops.cast(ops.convert_to_tensor(teacher), "float32")
-    given = tuple(teacher.shape)
-    if len(given) == len(shape) and shape[-1] == 1:
+    received = tuple(teacher.shape)
+    if len(received) == len(row_shape) + 1 and row_shape[-1:] == (1,):
         teacher = ops.expand_dims(teacher, -1)
-    expected = (
-        *(n if isinstance(n, int) else None for n in sizes[:2]),
-        *shape[1:],
-    )
-    found = tuple(teacher.shape)
-    if len(found) != len(expected) or any(
-        None not in pair and pair[0] != pair[1]
-        for pair in zip(found, expected, strict=True)
-    ):
+    static = [size if isinstance(size, int) else None for size in sizes[:2]]
+    expected = (*static, *row_shape)
+    if not shapes_agree(teacher.shape, expected):
         raise ValueError(
             f"Teacher predictions for {output.name} must have shape (batch, "
-            f"num_views, {', '.join(map(str, expected[2:]))}), one for each "
-            f"view, here {expected}. Received: teacher.shape={given}"
+            f"num_views, {', '.join(map(str, row_shape))}), one for each "
+            f"view, here {expected}. Received: teacher.shape={received}"
         )
     # The shape of the predictions: sizes that are only known when the step
     # runs are checked there and cannot broadcast.
@@ -231,9 +227,9 @@ def soft_target(
     if teacher is None:
         return target
     if twin.kind == "categorical":
-        found = ops.argmax(teacher, axis=twin.axis)
+        classes = ops.argmax(teacher, axis=twin.axis)
         differs = ops.expand_dims(
-            ops.not_equal(found, from_original(found)), twin.axis
+            ops.not_equal(classes, from_original(classes)), twin.axis
         )
     elif twin.kind == "binary":
         differs = ops.not_equal(teacher > 0.5, from_original(teacher) > 0.5)

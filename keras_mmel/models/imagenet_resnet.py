@@ -64,8 +64,31 @@ def resnet34(
 ) -> keras.Model:
     """Builds ResNet-34: stages of 3, 4, 6 and 3 basic blocks.
 
-    Deeper than `keras_mmel.models.resnet18`, which describes the arguments,
-    and otherwise the same. 21.8 million weights with 1000 classes.
+    Deeper than `keras_mmel.models.resnet18` and otherwise the same. 21.8
+    million weights with 1000 classes.
+
+    Args:
+        num_classes: Number of logits.
+        input_shape: `(height, width, channels)`; height and width may be
+            `None`.
+        weight_decay: Coefficient, as `keras_mmel.models.cifar_resnet` has it.
+        synchronized: Whether batch normalization is that of all replicas.
+        name: Name of the model.
+
+    Returns:
+        A functional `keras.Model` to `(batch, num_classes)` logits, from
+        images as `cifar_resnet` takes them.
+
+    Raises:
+        ValueError: If `num_classes` or `weight_decay` is out of range.
+
+    Example:
+
+    ```python
+    import keras_mmel
+
+    model = keras_mmel.models.resnet34(1000)
+    ```
     """
     return _basic_resnet(
         (3, 4, 6, 3), num_classes, input_shape, weight_decay, synchronized, name
@@ -84,10 +107,31 @@ def resnet50(
 
     The network of `keras.applications.ResNet50`, whose convolutions have
     biases and whose first 1x1 convolution of a stage has the stride. Two
-    things are set as in `keras_mmel.models.resnet18`, which describes the
-    arguments: convolutions start from He normal values, and the moving
-    statistics of batch normalization have a momentum of 0.9. The size of the
-    images must be known. 25.6 million weights with 1000 classes.
+    things are set as in `keras_mmel.models.resnet18`: convolutions start from
+    He normal values, and the moving statistics of batch normalization have a
+    momentum of 0.9. 25.6 million weights with 1000 classes.
+
+    Args:
+        num_classes: Number of logits.
+        input_shape: `(height, width, channels)`, all known.
+        weight_decay: Coefficient, as `keras_mmel.models.cifar_resnet` has it.
+        synchronized: Whether batch normalization is that of all replicas.
+        name: Name of the model.
+
+    Returns:
+        A functional `keras.Model` to `(batch, num_classes)` logits, from
+        images as `cifar_resnet` takes them.
+
+    Raises:
+        ValueError: If `num_classes` or `weight_decay` is out of range.
+
+    Example:
+
+    ```python
+    import keras_mmel
+
+    model = keras_mmel.models.resnet50(1000)
+    ```
     """
     trunk = keras.applications.ResNet50(
         include_top=False, weights=None, input_shape=input_shape

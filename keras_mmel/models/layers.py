@@ -33,6 +33,15 @@ def decay_penalty(weight_decay: float) -> keras.regularizers.Regularizer | None:
     is the gradient of wd / 2 * ||w||^2; it is 1 / (1 - mu) times as strong in
     the long run. `weight_decay` of `keras.optimizers.SGD` is the second one.
 
+    Args:
+        weight_decay: The coefficient wd of the first rule.
+
+    Returns:
+        A regularizer, or None where the coefficient is 0.
+
+    Raises:
+        ValueError: If it is negative or not finite.
+
     Reference:
         Loshchilov, Hutter: [Decoupled Weight Decay Regularization](
         https://arxiv.org/abs/1711.05101), for the two rules.
@@ -60,6 +69,18 @@ def conv_norm(
     Padding is `kernel_size // 2` on every side. With strides that is not
     Keras's `padding="same"`, which puts all of it behind an even-sized image:
     the windows would then sit one pixel beside those that the shortcut takes.
+
+    Args:
+        x: Images or feature maps, channels last.
+        filters: Channels of the result.
+        kernel_size: Height and width of the kernel, odd.
+        strides: Steps of the kernel, in both directions.
+        penalty: Regularizer of every weight, or None.
+        synchronized: Whether batch normalization is that of all replicas.
+        name: What the names of the layers begin with.
+
+    Returns:
+        The normalized feature maps, before any activation.
     """
     padding = "same"
     if strides > 1 and kernel_size > 1:
@@ -89,7 +110,15 @@ def conv_norm(
 
 
 def relu(x: keras.KerasTensor, *, name: str) -> keras.KerasTensor:
-    """Rectifier as a layer of its own, so that it has a name."""
+    """Rectifier as a layer of its own, so that it has a name.
+
+    Args:
+        x: Feature maps.
+        name: What the name of the layer begins with.
+
+    Returns:
+        `max(x, 0)`.
+    """
     return keras.layers.Activation("relu", name=f"{name}_relu")(x)
 
 
@@ -103,8 +132,18 @@ def stages(
     """Stages of basic blocks: two 3x3 convolutions beside an identity.
 
     Each stage but the first has twice the filters of the one before and begins
-    with a stride of 2, beside what `shortcut(x, filters, conv, name)` makes
-    (He et al., figure 2). `conv` is `conv_norm` with its settings.
+    with a stride of 2, beside what `shortcut` makes (He et al., figure 2).
+
+    Args:
+        x: Output of the stem.
+        blocks: Number of blocks of each stage.
+        filters: Channels of the first stage.
+        shortcut: Function `(x, filters, conv, name)` that halves the size of
+            `x` and gives it `filters` channels.
+        conv: `conv_norm` with its settings.
+
+    Returns:
+        The feature maps of the last stage.
     """
     for stage, number in enumerate(blocks):
         for block in range(number):
@@ -131,6 +170,19 @@ def with_head(
 
     The dense layer stays in float32 under a mixed policy: a difference of
     logits is a log-probability, and half precision rounds it.
+
+    Args:
+        inputs: Images, the input of the model.
+        x: The last feature maps.
+        num_classes: Number of logits.
+        penalty: Regularizer of the dense layer, or None.
+        name: Name of the model.
+
+    Returns:
+        A functional `keras.Model`.
+
+    Raises:
+        ValueError: If `num_classes` is below 1.
     """
     x = keras.layers.GlobalAveragePooling2D(data_format=FORMAT, name="pool")(x)
     policy = keras.config.dtype_policy()

@@ -13,6 +13,7 @@ import numpy as np
 from keras import ops
 
 from keras_mmel import contract
+from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import of_groups
@@ -153,7 +154,7 @@ class ViewScorer:
             if weight is not None:
                 values["weight:"] = checks.per_example(weight)[:, None]
             for key, value in values.items():
-                value = checks.to_numpy(value).astype("float64")
+                value = to_numpy(value).astype("float64")
                 found.setdefault(key, []).append(value)
         if not found:
             raise ValueError(

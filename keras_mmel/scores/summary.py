@@ -4,7 +4,15 @@ All functions take float64 arrays of the whole data: `values` and `mask`
 `(examples, num_views)`, `weight` `(examples,)`.
 """
 
+import re
+
 import numpy as np
+
+# Names that `evaluate_views` makes of which it is known what is better; those
+# of other metrics are the user's.
+_SCORE = re.compile(
+    "(.*_)?(original|mean|worst)_(.*_)?(?P<kind>loss|nll|ece|accuracy)"
+)
 
 
 def original(values: np.ndarray, mask: np.ndarray, weight: np.ndarray) -> float:
@@ -60,6 +68,23 @@ def calibration_error(
     place = np.ceil(confidence.ravel() * bins).astype(int).clip(1, bins)
     gaps = np.bincount(place, weights=(right - confidence).ravel())
     return float(np.abs(gaps).sum() / confidence.size)
+
+
+def direction(name: str) -> str | None:
+    """Which way a score gets better, read from its name.
+
+    Args:
+        name: Such as `"val_worst_accuracy"`; what stands before, as a prefix
+            of the log or the name of an output, does not matter.
+
+    Returns:
+        `"max"` for accuracies, `"min"` for losses, NLL and calibration errors,
+        None for what is no score of views.
+    """
+    score = _SCORE.fullmatch(name)
+    if score is None:
+        return None
+    return "max" if score["kind"] == "accuracy" else "min"
 
 
 def _mean(values, weight):

@@ -2,19 +2,16 @@
 
 import functools
 import inspect
-import re
 from typing import Any
 
 import keras
 
 from keras_mmel import contract
 from keras_mmel.losses import checks
+from keras_mmel.scores import summary
 from keras_mmel.training import replicas
 from keras_mmel.training.view_statistics import ViewStatistics
 
-_SCORES = re.compile(
-    "(.*_)?(original|mean|worst)_(.*_)?(loss|nll|ece|(?P<up>accuracy))"
-)
 _FIT = inspect.signature(keras.Model.fit)
 
 
@@ -81,6 +78,12 @@ class GroupTrainer(keras.Model):
         if has_own and is_plain and not self.model.built:
             self.model.build(input_shape)
 
+    @property
+    def output_names(self) -> list[str]:
+        # Keras asks the compiled model for the names of its outputs. A model
+        # that has none must look here as it does by itself.
+        return self.model.output_names
+
     # Training and evaluation
 
     def _assert_compile_called(self, method_name=None):
@@ -94,33 +97,34 @@ class GroupTrainer(keras.Model):
 
     @functools.wraps(keras.Model.fit)
     def fit(self, *args, **kwargs):
-        given = _FIT.bind(self, *args, **kwargs).arguments
-        del given["self"]
-        x, callbacks = given.get("x"), given.get("callbacks") or ()
-        _check_arguments(given)
+        arguments = _FIT.bind(self, *args, **kwargs).arguments
+        del arguments["self"]
+        x, callbacks = arguments.get("x"), arguments.get("callbacks") or ()
+        _check_arguments(arguments)
         _check_shard(x, getattr(self, "distribute_strategy", None))
         if hasattr(x, "element_spec"):
             # A dataset is shuffled, or not, by who made it; Keras would warn.
-            given.setdefault("shuffle", False)
+            arguments.setdefault("shuffle", False)
         listed = keras.tree.flatten(getattr(callbacks, "callbacks", callbacks))
         for callback in listed:
-            ours = _SCORES.fullmatch(str(getattr(callback, "monitor", "")))
-            if ours and getattr(callback, "mode", None) == "auto":
-                # Keras knows the direction of compiled metrics alone.
-                callback.mode = "max" if ours["up"] else "min"
+            # Keras knows the direction of compiled metrics alone.
+            mode = summary.direction(str(getattr(callback, "monitor", "")))
+            if mode and getattr(callback, "mode", None) == "auto":
+                callback.mode = mode
         counter = getattr(x, "epoch_counter", None)
+        # A `CallbackList` of the user's own is used as it is.
         own_list = hasattr(callbacks, "callbacks")
         if counter is not None and counter not in listed and not own_list:
-            given["callbacks"] = [*listed, _EpochFollower(counter)]
+            arguments["callbacks"] = [*listed, _EpochFollower(counter)]
         self._is_fitting = True
         try:
-            history = super().fit(**given)
+            history = super().fit(**arguments)
         finally:
             self._is_fitting = False
         if history is not None and history.epoch and not history.history:
             raise ValueError(
                 "There was no batch to train on: `x` is empty. "
-                f"Received: x of type {type(given.get('x')).__name__}"
+                f"Received: x of type {type(x).__name__}"
             )
         return history
 
@@ -129,11 +133,11 @@ class GroupTrainer(keras.Model):
     def evaluate(self, *args, **kwargs):
         # That of a callback uses the metrics of the epoch, whose log goes on.
         variables = self.metrics_variables if self._is_fitting else []
-        kept = [keras.ops.convert_to_numpy(v) for v in variables]
-        found = super().evaluate(*args, **kwargs)
-        for variable, value in zip(variables, kept, strict=True):
+        before = [keras.ops.convert_to_numpy(v) for v in variables]
+        logs = super().evaluate(*args, **kwargs)
+        for variable, value in zip(variables, before, strict=True):
             variable.assign(value)
-        return found
+        return logs
 
     def test_step(self, *args, **kwargs):
         return replicas.for_log(super().test_step(*args, **kwargs))
@@ -144,10 +148,10 @@ class GroupTrainer(keras.Model):
 
     @property
     def metrics(self) -> list:
-        found = super().metrics
+        metrics = super().metrics
         if not self.takes_plain:
-            return found
-        return [m for m in found if m is not self.view_statistics]
+            return metrics
+        return [m for m in metrics if m is not self.view_statistics]
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Under a strategy Keras averages the first batch over the replicas to
@@ -172,9 +176,11 @@ class GroupTrainer(keras.Model):
             store[f"random_state_{index}"] = state
 
     def load_own_variables(self, store):
+        # Keras refuses entries that are not its own. A random state that the
+        # file lacks stays as it is.
         names = [name for name in store.keys() if name.startswith("random")]
-        own = {name: store[name] for name in store.keys() if name not in names}
-        super().load_own_variables(own)
+        rest = {name: store[name] for name in store.keys() if name not in names}
+        super().load_own_variables(rest)
         for index, state in enumerate(self._random_states()):
             if f"random_state_{index}" in names:
                 state.assign(store[f"random_state_{index}"])
@@ -206,7 +212,9 @@ class _EpochFollower(keras.callbacks.Callback):
         if self._first is None:
             self._first = epoch
             self._before = self._counter.next_for(self.model)
-        self._counter.set_epoch(epoch + (0 if self._first else self._before))
+        if self._first == 0:
+            epoch += self._before
+        self._counter.set_epoch(epoch)
 
 
 def _check_shard(x, strategy):
@@ -221,25 +229,29 @@ def _check_shard(x, strategy):
         )
 
 
-def _check_arguments(given):
+def _check_arguments(arguments):
     """Raises ValueError where `fit` is given what cannot be trained on."""
-    x, y = given.get("x"), given.get("y")
-    checks.check_sample_weight(given.get("sample_weight"))
+    x, y = arguments.get("x"), arguments.get("y")
+    checks.check_sample_weight(arguments.get("sample_weight"))
     checks.check_numbers(y)
-    weight = given.get("class_weight")
-    if weight and contract.split_labels(y).teacher is not None:
+    class_weight = arguments.get("class_weight")
+    if class_weight and contract.split_labels(y).teacher is not None:
         raise ValueError(
             "`class_weight` cannot be used with teacher predictions. Give "
             "each example its weight with `sample_weight`. "
-            f"Received: class_weight={weight!r}"
+            f"Received: class_weight={class_weight!r}"
         )
-    data = given.get("validation_data")
-    spec = getattr(data, "element_spec", data)
-    part = spec[0] if isinstance(spec, (list, tuple)) and spec else spec
-    split = given.get("validation_split") and data is None
-    if contract.is_group(part) or (split and contract.is_group(x)):
+    data = arguments.get("validation_data")
+    splits_x = arguments.get("validation_split") and data is None
+    validation_x = getattr(data, "element_spec", data)
+    if isinstance(validation_x, (list, tuple)) and validation_x:
+        validation_x = validation_x[0]
+    if splits_x:
+        validation_x = x
+    if contract.is_group(validation_x):
+        received = "`validation_split` of groups" if splits_x else "groups"
         raise ValueError(
             "`evaluate`, `predict` and `validation_data` take plain examples, "
-            "not groups. Give `validation_data` with the originals. Received: "
-            + ("`validation_split` of groups" if split else "groups")
+            "not groups. Give `validation_data` with the originals. "
+            f"Received: {received}"
         )

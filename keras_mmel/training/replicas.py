@@ -35,15 +35,22 @@ def splits_batches(strategy: Any) -> bool:
     """Whether Keras gives each of several processes a part of each batch."""
     if keras.backend.backend() == "tensorflow":
         return has_workers(strategy)
-    found = keras.distribution.distribution()
-    several = found is not None and found.num_processes > 1
-    return several and found.auto_shard_dataset
+    distribution = keras.distribution.distribution()
+    if distribution is None or distribution.num_processes == 1:
+        return False
+    return distribution.auto_shard_dataset
 
 
 def for_log(logs: Any) -> Any:
     """What a step returns, as Keras can take its mean over the replicas.
 
     With several workers Keras also takes it along axis 0, which scalars lack.
+
+    Args:
+        logs: Scalars by name.
+
+    Returns:
+        The same, `(1,)` each with several workers.
     """
     if count() == 1:
         return logs
@@ -62,7 +69,8 @@ def total(value: Any) -> Any:
 
     context = tf.distribute.get_replica_context()
     if context is None:
-        # Keras builds the model symbolically outside of any replica.
+        # Keras builds the model symbolically outside of any replica: the
+        # values mean nothing there, only the shapes do.
         return value * count()
     return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
 
@@ -70,7 +78,14 @@ def total(value: Any) -> Any:
 def divide(numerator: Any, size: Any) -> Any:
     """`numerator` by the sum of `size` over all replicas, 0 where that is 0.
 
-    Where `size` is None, there is nothing to divide by.
+    Args:
+        numerator: This replica's part of a sum.
+        size: This replica's part of what the sum is divided by: a float where
+            it is static, else a scalar tensor; or None where the sum is not
+            divided.
+
+    Returns:
+        This replica's part of the quotient, as a tensor.
     """
     if size is None:
         return numerator
@@ -95,16 +110,22 @@ def for_tracking(value: Any, size: Any) -> tuple[Any, Any]:
         The value to track, and the size as float32.
     """
     size = ops.cast(size, "float32")
-    value = ops.mean(value) if len(value.shape) else value
+    if len(value.shape):
+        value = ops.mean(value)
     if count() == 1:
         return value, size
     return value * ops.divide_no_nan(total(size), size), size
 
 
 def check_batch(size: Any) -> Any:
-    """Operation that fails where a replica has no example of the batch.
+    """Fails where a replica has no example of the batch.
 
-    None where the check is made at once, or not needed.
+    Args:
+        size: Examples of the batch on this replica.
+
+    Returns:
+        The operation that makes the check when the step runs. None where it is
+        made at once, or not needed.
     """
     if count() == 1:
         return None

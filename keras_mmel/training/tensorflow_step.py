@@ -24,11 +24,13 @@ def train_step(model: keras.Model, data: Any) -> dict:
     contract.check_groups(x)
     sizes = contract.sizes_of(x)
     checks = _checks(x, y, sizes, model._objective.soft_targets)
+    # The forward pass waits for the checks, and with it all that changes a
+    # variable, such as batch normalization.
     with tf.control_dependencies(checks):
         x = tf.nest.map_structure(tf.identity, x)
     with tf.GradientTape() as tape:
-        training = {"training": True} if model._call_has_training_arg else {}
-        y_pred = model(x, **training)
+        options = {"training": True} if model._call_has_training_arg else {}
+        y_pred = model(x, **options)
         loss = model.compute_loss(x, y, y_pred, sample_weight, training=True)
         scaled = model.optimizer.scale_loss(loss)
     trainable = model.trainable_weights
@@ -40,8 +42,8 @@ def train_step(model: keras.Model, data: Any) -> dict:
             "The model does not have any trainable weights.", stacklevel=2
         )
     tracker = next(m for m in model.metrics if m.name == "loss")
-    value, size = replicas.for_tracking(loss, sizes.batch)
-    tracker.update_state(value, sample_weight=size)
+    mean_loss, size = replicas.for_tracking(loss, sizes.batch)
+    tracker.update_state(mean_loss, sample_weight=size)
     return replicas.for_log(model.compute_metrics(x, y, y_pred, sample_weight))
 
 
@@ -56,19 +58,13 @@ def _checks(x, y, sizes, is_soft):
             )
         )
     label, teacher = contract.split_labels(y)
-    leaves = _leaves((x["views"], x.get("mask"), teacher))
-    first, *others = leaves
-    # Too few axes are for the checks that know what each tensor is.
-    if any(contract.rank(t) is None or None in t.shape[1:2] for t in leaves):
-        message = "Views, mask, teacher and labels must agree in their sizes"
-        compared = [(other, 2) for other in others]
-        compared += [(leaf, 1) for leaf in _leaves(label)]
-        checks += [
-            tf.debugging.assert_equal(
-                tf.shape(other)[:axes], tf.shape(first)[:axes], message=message
-            )
-            for other, axes in compared
-        ]
+    of_views = _leaves((x["views"], x.get("mask"), teacher))
+    # Static sizes were compared when the step was traced. Too few axes are for
+    # the checks that know what each tensor is.
+    if any(contract.rank(t) is None or None in t.shape[1:2] for t in of_views):
+        first, *others = of_views
+        checks += [_agree(other, first, axes=2) for other in others]
+        checks += [_agree(leaf, first, axes=1) for leaf in _leaves(label)]
     if is_soft and not isinstance(sizes.views, int):
         checks.append(
             tf.debugging.assert_greater(
@@ -78,6 +74,14 @@ def _checks(x, y, sizes, is_soft):
             )
         )
     return [check for check in checks if check is not None]
+
+
+def _agree(leaf, first, axes):
+    return tf.debugging.assert_equal(
+        tf.shape(leaf)[:axes],
+        tf.shape(first)[:axes],
+        message="Views, mask, teacher and labels must agree in their sizes",
+    )
 
 
 def _leaves(nest):

@@ -33,10 +33,11 @@ class ViewStatistics(keras.metrics.Metric):
             effective_views: `(batch,)`, one number per group.
             size: Examples in the batch.
         """
-        added = [original_loss * size, ops.sum(effective_views), size]
-        self.sums.assign_add(ops.cast(ops.stack(added), self.sums.dtype))
+        sums = [original_loss * size, ops.sum(effective_views), size]
+        self.sums.assign_add(ops.cast(ops.stack(sums), self.sums.dtype))
 
     def result(self) -> dict:
+        # A dict: Keras logs each entry under its own name.
         original_loss, effective_views, size = ops.unstack(
             ops.convert_to_tensor(self.sums)
         )

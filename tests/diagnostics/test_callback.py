@@ -19,6 +19,7 @@ from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
 from keras_mmel.diagnostics import callback as callbacks
 from tests import cases
+from tests import networks
 from tests import oracle
 from tests.cases import Case
 
@@ -39,13 +40,13 @@ class Restless(keras.layers.Layer):
         return x + 0.01 * noise
 
 
-cases.MODELS["restless"] = (
-    cases.mlp(
+networks.MODELS["restless"] = (
+    networks.mlp(
         Restless,
         keras.layers.BatchNormalization,
         lambda: keras.layers.Dropout(0.4),
     ),
-    cases.MODELS["mlp"][1],
+    networks.MODELS["mlp"][1],
 )
 
 

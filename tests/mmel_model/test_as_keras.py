@@ -7,6 +7,7 @@ from numpy.testing import assert_equal
 
 import keras_mmel
 from tests import cases
+from tests import networks
 from tests.cases import Case
 
 
@@ -27,7 +28,7 @@ def test_weights_are_loaded_or_an_error_says_why(name, tmp_path):
     trained, path = cases.compiled(case), tmp_path / "file.weights.h5"
     cases.fit(trained, case)
     trained.save_weights(path)
-    fresh = cases.MODELS[name][0](cases.CLASSES)
+    fresh = networks.MODELS[name][0](networks.CLASSES)
     mmel = keras_mmel.MMELModel(fresh)
     shapes = keras.tree.map_structure(
         lambda leaf: (None, *leaf.shape[1:]), cases.inputs(case, (1,))
@@ -45,12 +46,12 @@ def test_weights_are_loaded_or_an_error_says_why(name, tmp_path):
 
 def test_being_built_is_asked_of_the_wrapped_model():
     for build in (
-        lambda mmel: mmel.model.build((None, cases.FEATURES)),
-        lambda mmel: mmel.model(np.zeros((1, cases.FEATURES))),
-        lambda mmel: mmel(np.zeros((1, cases.FEATURES))),
-        lambda mmel: mmel({"views": np.zeros((1, 2, cases.FEATURES))}),
+        lambda mmel: mmel.model.build((None, networks.FEATURES)),
+        lambda mmel: mmel.model(np.zeros((1, networks.FEATURES))),
+        lambda mmel: mmel(np.zeros((1, networks.FEATURES))),
+        lambda mmel: mmel({"views": np.zeros((1, 2, networks.FEATURES))}),
     ):
-        mmel = keras_mmel.MMELModel(cases.MODELS["unbuilt"][0]())
+        mmel = keras_mmel.MMELModel(networks.MODELS["unbuilt"][0]())
         assert not mmel.built
         build(mmel)
         assert mmel.built and len(mmel.weights) == 4
@@ -127,7 +128,7 @@ def test_accumulated_groups_are_one_batch():
 
 
 def test_outputs_with_the_names_of_the_contract_are_refused():
-    inputs = keras.Input((cases.FEATURES,))
+    inputs = keras.Input((networks.FEATURES,))
     names = ("label", "teacher")
     outputs = {n: keras.layers.Dense(1, name=n)(inputs) for n in names}
     for structure in (outputs, list(outputs.values())):

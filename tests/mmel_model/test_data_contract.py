@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from keras_mmel.objectives import Hard
 from keras_mmel.objectives import Soft
 from tests import cases
+from tests import networks
 from tests.cases import Case
 from tests.mmel_model.reference import Reference
 
@@ -67,7 +68,7 @@ def test_nested_inputs_come_in_any_order():
 
 @pytest.mark.parametrize("dtype", ["float64", "uint8", "int32", "float16"])
 def test_views_of_other_types_train_as_what_the_model_casts_them_to(dtype):
-    views = np.random.default_rng(0).integers(0, 4, (5, 3, cases.FEATURES))
+    views = np.random.default_rng(0).integers(0, 4, (5, 3, networks.FEATURES))
     results = []
     for kind in ("float32", dtype):
         mmel = cases.compiled(Case(compile={"run_eagerly": True}))

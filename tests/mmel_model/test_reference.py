@@ -13,6 +13,7 @@ from keras_mmel.objectives import Hard
 from keras_mmel.objectives import Soft
 from keras_mmel.objectives import Uniform
 from tests import cases
+from tests import networks
 from tests.cases import Case
 from tests.cases import sgd
 from tests.mmel_model.reference import Reference
@@ -161,7 +162,7 @@ class Recorder(keras.layers.Layer):
 @pytest.mark.parametrize("eagerly", [False, True], ids=["graph", "eager"])
 def test_one_training_call_a_step(eagerly):
     recorder = Recorder()
-    model = cases.mlp(lambda: recorder)()
+    model = networks.mlp(lambda: recorder)()
     mmel = keras_mmel.MMELModel(model, "soft")
     settings = cases.settings(Case())
     mmel.compile("sgd", **settings, run_eagerly=eagerly)

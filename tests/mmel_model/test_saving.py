@@ -11,14 +11,19 @@ from numpy.testing import assert_equal
 
 import keras_mmel
 from tests import cases
+from tests import networks
 from tests.cases import Case
+from tests.saved_cases import SAVED
+from tests.saved_cases import SAVED_SLOW
+from tests.saved_cases import SAVED_WITH_USER_OBJECTS
+from tests.saved_cases import go_on
 from tests.scripts import train_with_backup
 from tests.scripts import user_objects
 from tests.scripts.child import Child
 from tests.scripts.child import run
 from tests.scripts.child import selected
 
-ALL = {**cases.SAVED, **cases.SAVED_WITH_USER_OBJECTS}
+ALL = {**SAVED, **SAVED_WITH_USER_OBJECTS}
 EXPORTED = {"hard", "float16", "accumulation", "subclassed", "bert"}
 
 
@@ -28,7 +33,7 @@ def over(names):
         [
             pytest.param(
                 name,
-                marks=[pytest.mark.slow] if name in cases.SAVED_SLOW else [],
+                marks=[pytest.mark.slow] if name in SAVED_SLOW else [],
             )
             for name in ALL
             if name in names
@@ -54,7 +59,7 @@ def runs(request, tmp_path_factory):
         for weight, old in zip(mmel.trainable_weights, before, strict=True):
             if not weight.path.endswith("key/bias"):
                 assert np.any(weight.numpy() != old), weight.path
-        folder = "keras_only" if name in cases.SAVED else "user_objects"
+        folder = "keras_only" if name in SAVED else "user_objects"
         mmel.save(root / folder / f"{name}.keras")
         found[name] = {"mmel": mmel}
         if name in EXPORTED:
@@ -69,7 +74,7 @@ def runs(request, tmp_path_factory):
     np.savez(root / "plain.npz", x=x)
     resuming, serving = Child("resume", root), Child("serve", root / "exported")
     for name, one in found.items():
-        one["state"] = cases.go_on(one["mmel"], ALL[name])
+        one["state"] = go_on(one["mmel"], ALL[name])
     found["plain"] = {"state": {"prediction": plain.predict(x, verbose=0)}}
     resuming.finish()
     serving.finish()
@@ -163,7 +168,7 @@ def test_unregistered_classes_are_given_as_custom_objects(tmp_path):
 def test_config_round_trip():
     objective = keras_mmel.objectives.Soft(0.2, 0.7, stop_gradient=False)
     mmel = keras_mmel.MMELModel(
-        cases.functional(),
+        networks.functional(),
         objective,
         soft_loss=user_objects.squared_distance,
         name="wrapper",

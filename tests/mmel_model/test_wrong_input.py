@@ -8,10 +8,10 @@ from numpy.testing import assert_equal
 
 import keras_mmel
 from tests import cases
-from tests.cases import CLASSES
-from tests.cases import FEATURES
 from tests.cases import VIEWS
 from tests.cases import Case
+from tests.networks import CLASSES
+from tests.networks import FEATURES
 
 BATCH = 5
 X = np.random.default_rng(0).normal(size=(BATCH, VIEWS, FEATURES))

@@ -20,6 +20,8 @@ from keras_mmel import objectives
 from keras_mmel.diagnostics import Run
 from keras_mmel.diagnostics import ViewWeights
 from tests import cases
+from tests import networks
+from tests import saved_cases
 from tests.cases import Case
 from tests.scripts import strict
 from tests.scripts.child import attempted
@@ -52,7 +54,7 @@ def resumes(mmel, case):
         path = pathlib.Path(folder) / "model.keras"
         mmel.save(path)
         loaded = keras.models.load_model(path)
-    runs = [cases.go_on(m, case) for m in (mmel, loaded)]
+    runs = [saved_cases.go_on(m, case) for m in (mmel, loaded)]
     return cases.differences(*runs) == {}
 
 
@@ -90,8 +92,8 @@ def refusals():
 def dropout():
     """What moves where all is dropped, and `resumes` with dropout."""
     # With a rate of almost 1 the head sees nothing, and learns nothing.
-    build = cases.mlp(lambda: keras.layers.Dropout(0.9999))
-    cases.MODELS["nothing"] = build, cases.MODELS["mlp"][1]
+    build = networks.mlp(lambda: keras.layers.Dropout(0.9999))
+    networks.MODELS["nothing"] = build, networks.MODELS["mlp"][1]
     case = Case(model="nothing")
     mmel = cases.compiled(case)
     before = mmel.model.get_weights()

@@ -4,6 +4,7 @@ A process of its own for each number: TensorFlow's collectives of a process
 stay bound to the first size of a group that they see.
 """
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -84,7 +85,7 @@ def case_of(name):
     """The case with batches of 8, as many as replicas divide."""
     case = TABLE[name]
     examples = 8 if case.examples == Case.examples else case.examples
-    return cases.dataclasses.replace(case, batch_size=8, examples=examples)
+    return dataclasses.replace(case, batch_size=8, examples=examples)
 
 
 def train_distributed(case, scope):

@@ -45,14 +45,14 @@ def main(folder):
     loaded = load_all(folder / "keras_only")
     if "tests.scripts.user_objects" in sys.modules:
         raise RuntimeError("tests.scripts.user_objects was imported")
-    cases = importlib.import_module("tests.cases")
+    saved = importlib.import_module("tests.saved_cases")
     loaded |= load_all(folder / "user_objects")
     for path, mmel in loaded.items():
         found = {"error": mmel}
         if not isinstance(mmel, str):
-            case = {**cases.SAVED, **cases.SAVED_WITH_USER_OBJECTS}[path.stem]
+            case = {**saved.SAVED, **saved.SAVED_WITH_USER_OBJECTS}[path.stem]
             try:
-                found = cases.go_on(mmel, case)
+                found = saved.go_on(mmel, case)
             except Exception:
                 found = {"error": traceback.format_exc()}
         np.savez(path.with_suffix(".out.npz"), **found)

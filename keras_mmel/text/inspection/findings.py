@@ -9,13 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_mmel.losses.soft_targets import REGRESSION_GAP as FAR
 from keras_mmel.pages.words import count_words
 from keras_mmel.pages.words import mark
 from keras_mmel.text.files.records import Record
-
-# Two values of a regression that differ by more are said to disagree, as in
-# section 4.2 of the paper.
-FAR = 0.5
 
 
 @dataclasses.dataclass
