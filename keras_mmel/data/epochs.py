@@ -1,13 +1,12 @@
 """Which epoch a pass over a dataset belongs to."""
 
-import warnings
 import weakref
 from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
-from keras_mmel.data import arguments
+from keras_mmel.counts import check_count
 
 # Rows of the counter's table.
 _NEXT = 0  # the epoch of the next pass
@@ -50,7 +49,7 @@ class EpochCounter(keras.callbacks.Callback):
 
     def __init__(self, initial_epoch: int = 0):
         super().__init__()
-        initial_epoch = arguments.check_count("initial_epoch", initial_epoch, 0)
+        initial_epoch = check_count("initial_epoch", initial_epoch, 0)
         # A table, because a variable made inside the scope of a strategy is
         # mirrored, and one made beside a GPU is out of reach of tf.data.
         with tf.device("CPU:0"):
@@ -94,26 +93,18 @@ class EpochCounter(keras.callbacks.Callback):
         return self._write(tf.maximum(self._read(), epoch + 1))
 
 
-def counter_from(
-    epoch_counter: EpochCounter | None, initial_epoch: int
-) -> EpochCounter:
-    """Returns the counter that is given, or a new one."""
-    if initial_epoch:
-        warnings.warn(
-            "`initial_epoch` is deprecated, and goes in the next release: give "
-            f"`epoch_counter=EpochCounter({initial_epoch})`.",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-    return epoch_counter or EpochCounter(initial_epoch)
-
-
 def numbered_passes(
     counter: EpochCounter, make_pass: Callable
 ) -> tf.data.Dataset:
-    """Makes a dataset of (epoch, element) whose passes are `make_pass(epoch)`.
+    """Makes a dataset that is another one in every epoch.
 
-    The epoch, an int64 scalar, is the next one of the counter.
+    Args:
+        counter: Says at the beginning of each pass which epoch it is.
+        make_pass: From the epoch, an int64 scalar tensor, to the dataset of the
+            elements of that epoch.
+
+    Returns:
+        A dataset of (epoch, element), for `count_passes` at its other end.
     """
 
     @tf.autograph.experimental.do_not_convert
@@ -130,10 +121,18 @@ def numbered_passes(
 def count_passes(
     counter: EpochCounter, batches: tf.data.Dataset, num_batches: int
 ) -> tf.data.Dataset:
-    """Moves the counter on where a pass over batches of (epoch, batch) ends.
+    """Moves the counter on where a pass over the batches ends.
 
-    `num_batches` are in a pass; negative if unknown or infinite, as in
-    `tf.data`. So many are returned, without the epoch, the same in every run.
+    Args:
+        counter: The counter that numbered the passes.
+        batches: A dataset of (epoch, batch).
+        num_batches: How many there are in a pass; negative if unknown or
+            infinite, as `tf.data.Dataset.cardinality` has it.
+
+    Returns:
+        A dataset of the batches alone, of the size `num_batches`, in one order
+        whatever the threads do. Its attribute `epoch_counter` is the counter,
+        for `fit`.
     """
     counted = _counted(counter, batches, num_batches)
     if num_batches != tf.data.UNKNOWN_CARDINALITY:

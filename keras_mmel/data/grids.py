@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
 
 
@@ -41,7 +42,7 @@ def grid_views(
     mmel.evaluate_views(groups)["worst_accuracy"]
     ```
     """
-    batch_size = arguments.check_count("batch_size", batch_size, 1)
+    batch_size = check_count("batch_size", batch_size, 1)
     arguments.check_elements(dataset)
     transformations = list(transformations)
     if not transformations:

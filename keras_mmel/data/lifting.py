@@ -1,7 +1,7 @@
 """From a layer or function of one image to an augmentation of groups."""
 
 import contextlib
-import functools
+import dataclasses
 import inspect
 import itertools
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _REFUSED = {
 }
 
 
-def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
+def per_view(layer_or_function: keras.Layer | Callable) -> "PerView":
     """Lifts a layer or a function of one image to an augmentation of groups.
 
     It runs once per view, one image at a time, so that every view of every
@@ -70,48 +70,76 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
             "`layer_or_function` must be a Keras layer or a function. "
             f"Received: layer_or_function={layer_or_function!r}"
         )
+    return PerView(layer_or_function, make_view)
 
-    def augment(x, seeds):
-        x = tf.nest.map_structure(tf.convert_to_tensor, x)
+
+@dataclasses.dataclass(frozen=True)
+class PerView:
+    """An augmentation of groups that makes one view at a time.
+
+    Attributes:
+        layer_or_function: What `per_view` lifts, for messages.
+        make_view: From the `tf.TensorSpec` of an image, or a nest of them, to a
+            function of (image, seed) that is ready to be traced.
+    """
+
+    layer_or_function: keras.Layer | Callable
+    make_view: Callable
+
+    def __call__(self, images, seeds):
+        """Makes the views of a batch, as `group_views` asks for them.
+
+        Args:
+            images: (batch, ...), a tensor or a nest of them.
+            seeds: (batch, views, 2) int32.
+
+        Returns:
+            (batch, views, ...), a nest like that of the images.
+
+        Raises:
+            ValueError: If numbers are drawn that no seed controls.
+        """
+        images = tf.nest.map_structure(tf.convert_to_tensor, images)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
-        view = _trace(make_view, x, layer_or_function)
-        spec = tf.nest.map_structure(
+        view = self._trace(images)
+        view_spec = tf.nest.map_structure(
             lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
         )
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
 
-        def one(example_and_seed):
-            example, seed = example_and_seed
-            return view(tf.nest.map_structure(lambda t: t[example], x), seed)
+        def view_of(row_and_seed):
+            row, seed = row_and_seed
+            return view(tf.nest.map_structure(lambda t: t[row], images), seed)
 
-        flat = tf.map_fn(
-            one,
-            (tf.range(batch * views) // views, tf.reshape(seeds, [-1, 2])),
-            fn_output_signature=spec,
+        # One view after the other, all those of an image in a row.
+        rows = tf.range(batch * views) // views
+        flat_views = tf.map_fn(
+            view_of,
+            (rows, tf.reshape(seeds, [-1, 2])),
+            fn_output_signature=view_spec,
         )
         return tf.nest.map_structure(
-            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat
+            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat_views
         )
 
-    return augment
-
-
-def _trace(make_view, x, layer_or_function):
-    """Returns the concrete function of (image, seed)."""
-    example = tf.nest.map_structure(
-        lambda t: tf.TensorSpec(t.shape[1:], t.dtype), x
-    )
-    # Outside the graph of the dataset, so that layers build their weights.
-    with tf.init_scope():
-        return chance.checked(
-            layer_or_function,
-            make_view(example),
-            example,
-            tf.TensorSpec([2], tf.int32),
+    def _trace(self, images):
+        """Returns the concrete function of (image, seed)."""
+        image_spec = tf.nest.map_structure(
+            lambda t: tf.TensorSpec(t.shape[1:], t.dtype), images
         )
+        seed_spec = tf.TensorSpec([2], tf.int32)
+        # Outside the graph of the dataset, so that layers build their weights.
+        with tf.init_scope():
+            return chance.trace_checked(
+                self.layer_or_function,
+                self.make_view(image_spec),
+                image_spec,
+                seed_spec,
+            )
 
 
 def _view_of_function(function):
+    """Returns the `make_view` of `PerView` for a function of one image."""
     parameters = inspect.signature(function).parameters
     required = [
         p.name
@@ -122,8 +150,10 @@ def _view_of_function(function):
     ]
     if required[1:] == ["rng"]:
         return numpy_views.view_maker(function)
-    has_seed = "seed" in parameters
-    if len(required) != 1 and (len(required) != 2 or has_seed):
+    # By its name, or the second of two whatever it is called.
+    seed_by_name = "seed" in parameters
+    seed_by_position = not seed_by_name and len(required) == 2
+    if len(required) != 1 and not seed_by_position:
         raise TypeError(
             "`layer_or_function` must take (image), (image, seed) or "
             "(image, rng). "
@@ -131,23 +161,27 @@ def _view_of_function(function):
         )
 
     def view(image, seed):
-        if has_seed:
+        if seed_by_name:
             return function(image, seed=seed)
-        return function(image, seed) if len(required) == 2 else function(image)
+        if seed_by_position:
+            return function(image, seed)
+        return function(image)
 
-    return lambda example: functools.partial(tf.function, view)
+    return lambda image_spec: view
 
 
 def _view_of_layer(layer):
-    for part in layer._flatten_layers():
-        why = next((w for c, w in _REFUSED.items() if isinstance(part, c)), 0)
-        if why:
-            raise ValueError(
-                "`layer_or_function` must augment one image at a time, from "
-                f"the seed of the view, and {type(part).__name__} {why}: take "
-                "a layer that keeps images apart, such as RandAugment. "
-                f"Received: layer_or_function={layer!r}"
-            )
+    """Returns the `make_view` of `PerView` for a layer."""
+    for sublayer in layer._flatten_layers():
+        for refused, reason in _REFUSED.items():
+            if isinstance(sublayer, refused):
+                raise ValueError(
+                    "`layer_or_function` must augment one image at a time, "
+                    "from the seed of the view, and "
+                    f"{type(sublayer).__name__} {reason}: take a layer that "
+                    "keeps images apart, such as RandAugment. "
+                    f"Received: layer_or_function={layer!r}"
+                )
     if type(layer) is keras.Sequential:
         # Which works in tf.data on all backends.
         layer = keras.layers.Pipeline(layer.layers)
@@ -156,7 +190,7 @@ def _view_of_layer(layer):
         keywords["training"] = True
 
     def to_float(t):
-        # Preprocessing layers do that on their own, others refuse uint8.
+        # Preprocessing layers do that by themselves, others refuse uint8.
         return tf.cast(t, layer.compute_dtype) if t.dtype == tf.uint8 else t
 
     def to_view(t, views):
@@ -168,16 +202,17 @@ def _view_of_layer(layer):
         batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
         return tf.nest.map_structure(to_view, image, layer(batch, **keywords))
 
+    @tf.autograph.experimental.do_not_convert
     def view(image, seed):
         with _seeded(layer, seed):
             return call(image)
 
-    def make_view(example):
+    def make_view(image_spec):
         # Weights and, on other backends, the generators that Keras makes for
         # tf.data appear at the first call.
-        first = tf.function(call, autograph=False)
+        first_call = tf.function(call, autograph=False)
         try:
-            first.get_concrete_function(example)
+            first_call.get_concrete_function(image_spec)
         except NotImplementedError as error:
             raise ValueError(
                 "`layer_or_function` must work in tf.data, which on "
@@ -185,7 +220,7 @@ def _view_of_layer(layer):
                 "do, several of them in a keras.layers.Pipeline. "
                 f"Received: layer_or_function={layer!r}"
             ) from error
-        return functools.partial(tf.function, view, autograph=False)
+        return view
 
     return make_view
 
@@ -200,7 +235,8 @@ def _seeded(layer, seed):
         drawn = seeds_lib.fold(key, next(draws))
         return tf.cast(tf.bitcast(drawn, tf.int32), tf.int64)
 
-    generators = list(_seed_generators(layer))
+    # An attribute of the generator hides the method of its class.
+    generators = _seed_generators(layer)
     for generator in generators:
         generator.next = next_seed
     try:
@@ -211,16 +247,19 @@ def _seeded(layer, seed):
 
 
 def _seed_generators(layer):
-    seen = set()
-    waiting = [vars(part) for part in layer._flatten_layers()]
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
+    """The seed generators of a layer and of the layers in it, each once."""
+    generators = set()
+    visited = set()
+    holders = [vars(sublayer) for sublayer in layer._flatten_layers()]
+    while holders:
+        holder = holders.pop()
+        if id(holder) in visited:
             continue
-        seen.add(id(value))
-        if isinstance(value, keras.random.SeedGenerator):
-            yield value
-        elif isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, (list, tuple)):
-            waiting.extend(value)
+        visited.add(id(holder))
+        values = holder.values() if isinstance(holder, dict) else holder
+        for value in values:
+            if isinstance(value, keras.random.SeedGenerator):
+                generators.add(value)
+            elif isinstance(value, (dict, list, tuple)):
+                holders.append(value)
+    return generators
