@@ -1,4 +1,8 @@
-"""Chance that no seed of a view controls, and how it is found."""
+"""Chance that no seed of a view controls, and how it is found.
+
+A function of tensors is looked at through its graph (`trace_checked`,
+`call_checked`), a function of arrays through what it returns (`try_checked`).
+"""
 
 import itertools
 import random
@@ -17,8 +21,10 @@ _STATEFUL = re.compile(
     r"|(Eager)?PyFunc$"
 )
 
-# Graphs that must agree before they are believed.
+# Graphs, and calls of a function of NumPy, that must agree before they are
+# believed.
 _TRACES = 3
+_CALLS = 8
 
 
 def trace_checked(source: Any, function: Callable, *specs: Any) -> Any:
@@ -93,6 +99,41 @@ def call_checked(function: Callable, *arguments: Any) -> Any:
     with tf.init_scope():
         trace_checked(function, call, *specs)
     return function(*arguments)
+
+
+def try_checked(source: Any, function: Callable, spec: Any) -> Any:
+    """Calls a function of arrays on noise, with one generator again and again.
+
+    Args:
+        source: What the function runs, for the message.
+        function: From an array, or a nest of them, and a `np.random.Generator`
+            to one.
+        spec: The `tf.TensorSpec` of the array, or a nest of them.
+
+    Returns:
+        What the function makes of noise from 0 to 1, or to 255 in integers.
+
+    Raises:
+        ValueError: If it makes different things with generators that are alike.
+    """
+
+    def noise(leaf):
+        values = np.random.default_rng(0).random(leaf.shape)
+        bound = 1 if leaf.dtype.is_floating else 256
+        return (bound * values).astype(leaf.dtype.as_numpy_dtype)
+
+    array = tf.nest.map_structure(noise, spec)
+    results = [function(array, np.random.default_rng(0)) for _ in range(_CALLS)]
+    for leaves in zip(*map(tf.nest.flatten, results), strict=True):
+        if not all(np.array_equal(leaf, leaves[0]) for leaf in leaves):
+            raise ValueError(
+                "`layer_or_function` must draw all of its numbers from `rng`, "
+                "and makes different views with one. A pipeline of "
+                "albumentations takes its seed before each call, "
+                "`pipeline.set_random_seed(int(rng.integers(2**31)))`. "
+                f"Received: layer_or_function={source!r}"
+            )
+    return results[0]
 
 
 def _global_random_state():

@@ -115,8 +115,7 @@ def group_views(
     num_views = check_count("num_views", num_views, 1)
     batch_size = check_count("batch_size", batch_size, 1)
     num_originals = 0 if augment_original else 1
-    if pool is not None:
-        pool = check_count("pool", pool, num_views - num_originals)
+    num_augmented = num_views - num_originals
     if shard is not None:
         groups_of_all = "the groups of `batch_size`, that of all shards"
         shard = check_share("shard", shard, batch_size, groups_of_all)
@@ -124,14 +123,21 @@ def group_views(
     size = int(dataset.cardinality())
     num_batches = arguments.count_batches(size, batch_size, drop_remainder)
     if pool is not None:
+        pool = check_count("pool", pool, num_augmented)
         arguments.check_same_order(dataset)
     buffer = _buffer_size(size, shuffle_buffer) if shuffle else None
     recipe = _GroupRecipe(
-        augment, num_views, num_originals, seed, pool, shard, postprocess
+        augment=augment,
+        num_originals=num_originals,
+        num_augmented=num_augmented,
+        seed=seed,
+        pool=pool,
+        shard=shard,
+        postprocess=postprocess,
     )
+
     counter = epoch_counter or EpochCounter()
     examples_of = functools.partial(_examples_of, dataset, buffer, seed)
-
     examples = numbered_passes(counter, examples_of)
     batches = examples.batch(batch_size, drop_remainder=drop_remainder)
     groups = batches.enumerate().map(
@@ -149,8 +155,8 @@ class _GroupRecipe:
 
     Attributes:
         augment: From a batch of x and seeds to augmented views.
-        num_views: Size of a group.
         num_originals: 1, or 0 where view 0 is augmented as well.
+        num_augmented: How many views `augment` makes for a group.
         seed: The seed of the run.
         pool: How many augmented views an example has in all, or None.
         shard: Which part of a batch is made, (index, count), or None for all.
@@ -158,8 +164,8 @@ class _GroupRecipe:
     """
 
     augment: Callable
-    num_views: int
     num_originals: int
+    num_augmented: int
     seed: int
     pool: int | None
     shard: tuple[int, int] | None
@@ -189,12 +195,13 @@ class _GroupRecipe:
             _warn_of_unlike(views, batch_number == 0)
         if self.postprocess is not None:
             views = chance.call_checked(self.postprocess, views)
-            arguments.check_postprocessed(views, self.num_views)
+            num_views = self.num_originals + self.num_augmented
+            arguments.check_postprocessed(views, num_views)
         return epoch, ({"views": views}, *labels_and_weights)
 
     def views(self, x, example_ids, epoch):
         """Returns the views (batch, num_views, ...) of each leaf of x."""
-        if self.num_views == self.num_originals:
+        if self.num_augmented == 0:
             return tf.nest.map_structure(lambda leaf: leaf[:, None], x)
         augmented = self._augmented(x, self._seeds(example_ids, epoch))
         return tf.nest.map_structure(self._with_original, x, augmented)
@@ -205,14 +212,14 @@ class _GroupRecipe:
 
     def _seeds(self, example_ids, epoch):
         """The seeds (batch, num_augmented, 2) of the augmented views."""
-        if self.pool is None:
-            view_ids = tf.range(self.num_originals, self.num_views)
-        else:
-            view_ids = self.num_originals + seeds_lib.drawn_from(
-                self.pool, self._num_augmented, self.seed, epoch, example_ids
+        places = tf.range(self.num_augmented)
+        if self.pool is not None:
+            places = seeds_lib.drawn_from(
+                self.pool, self.num_augmented, self.seed, epoch, example_ids
             )
             # The views of a pool are those of the first epoch, in all epochs.
             epoch = 0
+        view_ids = self.num_originals + places
         return seeds_lib.view_seeds(self.seed, epoch, example_ids, view_ids)
 
     def _augmented(self, x, seeds):
@@ -231,17 +238,13 @@ class _GroupRecipe:
 
     def _with_original(self, original, augmented):
         """Joins (batch, ...) and (batch, num_augmented, ...) to groups."""
-        arguments.check_view(original, augmented, self._num_augmented)
+        arguments.check_view(original, augmented, self.num_augmented)
         shape = original.shape
         augmented = tf.ensure_shape(augmented, [shape[0], None, *shape[1:]])
         if not self.num_originals:
             return augmented
         original = tf.cast(original, augmented.dtype)[:, None]
         return tf.concat([original, augmented], axis=1)
-
-    @property
-    def _num_augmented(self):
-        return self.num_views - self.num_originals
 
 
 def _buffer_size(size, shuffle_buffer):
@@ -295,5 +298,8 @@ def _warn_of_unlike(views, is_first_batch):
         for leaf in tf.nest.flatten(views)
         if leaf.dtype.is_floating or leaf.dtype.is_integer
     ]
-    look = functools.partial(tf.numpy_function, warn, numbers, tf.bool)
+
+    def look():
+        return tf.numpy_function(warn, numbers, tf.bool)
+
     tf.cond(is_first_batch, look, lambda: True)

@@ -4,13 +4,14 @@ import contextlib
 import dataclasses
 import inspect
 import itertools
+import threading
 from collections.abc import Callable
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_mmel.data import chance
-from keras_mmel.data import numpy_views
 from keras_mmel.data import seeds as seeds_lib
 
 _REFUSED = {
@@ -130,11 +131,9 @@ class PerView:
         seed_spec = tf.TensorSpec([2], tf.int32)
         # Outside the graph of the dataset, so that layers build their weights.
         with tf.init_scope():
+            view = self.make_view(image_spec)
             return chance.trace_checked(
-                self.layer_or_function,
-                self.make_view(image_spec),
-                image_spec,
-                seed_spec,
+                self.layer_or_function, view, image_spec, seed_spec
             )
 
 
@@ -149,7 +148,7 @@ def _view_of_function(function):
         and p.name != "seed"
     ]
     if required[1:] == ["rng"]:
-        return numpy_views.view_maker(function)
+        return _view_of_numpy_function(function)
     # By its name, or the second of two whatever it is called.
     seed_by_name = "seed" in parameters
     seed_by_position = not seed_by_name and len(required) == 2
@@ -170,6 +169,43 @@ def _view_of_function(function):
     return lambda image_spec: view
 
 
+def _view_of_numpy_function(function):
+    """Returns the `make_view` of `PerView` for `function(image, rng)`."""
+    lock = threading.Lock()
+
+    def call(image, rng):
+        # A copy, because the function may draw into its image; one view at a
+        # time, because pipelines keep a state.
+        image = tf.nest.map_structure(np.array, image)
+        with lock:
+            return tf.nest.map_structure(np.asarray, function(image, rng=rng))
+
+    def make_view(image_spec):
+        # What shapes and dtypes it gives is known from a first call alone.
+        example = chance.try_checked(function, call, image_spec)
+        dtypes = [leaf.dtype for leaf in tf.nest.flatten(example)]
+
+        def run(seed, *image_leaves):
+            rng = np.random.default_rng(seed.view("uint32"))
+            image = tf.nest.pack_sequence_as(image_spec, image_leaves)
+            return tf.nest.flatten(call(image, rng))
+
+        def with_shape(leaf, example_leaf):
+            return tf.ensure_shape(leaf, example_leaf.shape)
+
+        @tf.autograph.experimental.do_not_convert
+        def view(image, seed):
+            inputs = [seed, *tf.nest.flatten(image)]
+            # Not stateful: what it draws is the seed's.
+            leaves = tf.numpy_function(run, inputs, dtypes, stateful=False)
+            made = tf.nest.pack_sequence_as(example, leaves)
+            return tf.nest.map_structure(with_shape, made, example)
+
+        return view
+
+    return make_view
+
+
 def _view_of_layer(layer):
     """Returns the `make_view` of `PerView` for a layer."""
     for sublayer in layer._flatten_layers():
@@ -185,9 +221,8 @@ def _view_of_layer(layer):
     if type(layer) is keras.Sequential:
         # Which works in tf.data on all backends.
         layer = keras.layers.Pipeline(layer.layers)
-    keywords = {}
-    if "training" in inspect.signature(layer.call).parameters:
-        keywords["training"] = True
+    takes_training = "training" in inspect.signature(layer.call).parameters
+    keywords = {"training": True} if takes_training else {}
 
     def to_float(t):
         # Preprocessing layers do that by themselves, others refuse uint8.
