@@ -108,14 +108,14 @@ def numbered_passes(
     """
 
     @tf.autograph.experimental.do_not_convert
-    def one_pass(epoch):
-        number = tf.data.Dataset.from_tensors(epoch).repeat()
-        return tf.data.Dataset.zip(number, make_pass(epoch))
+    def numbered_pass(epoch):
+        epochs = tf.data.Dataset.from_tensors(epoch).repeat()
+        return tf.data.Dataset.zip(epochs, make_pass(epoch))
 
     # Only what has to know the epoch beforehand belongs in here: the functions
     # inside are made anew in each pass, at tens of milliseconds each.
-    passes = tf.data.Dataset.range(1).map(lambda unused: counter._read())
-    return passes.flat_map(one_pass)
+    next_epoch = tf.data.Dataset.range(1).map(lambda unused: counter._read())
+    return next_epoch.flat_map(numbered_pass)
 
 
 def count_passes(
@@ -158,10 +158,13 @@ def count_passes(
 
 
 def _counted(counter, batches, num_batches):
+    """The batches without their epochs; reaching the end moves the counter."""
     if num_batches >= 0:
         # Keras never reads past the last of a known number of batches, so
         # that is where the end has to be seen.
         return _after(batches, num_batches - 1, counter._finish)
+    # The end of an unknown number is seen after the last batch, which no
+    # longer says its epoch: the first one has left it in the table.
     filled = _after(batches, 0, lambda epoch: counter._write(epoch, _FILLED))
 
     @tf.autograph.experimental.do_not_convert
@@ -181,20 +184,24 @@ def _counted(counter, batches, num_batches):
 
 
 def _after(batches, position, act):
-    """Drops the epoch; calls `act` on it as a batch is handed out."""
+    """Drops the epochs of a dataset of (epoch, batch).
+
+    As the batch at `position` is handed out, `act(epoch)` runs.
+    """
 
     @tf.autograph.experimental.do_not_convert
     def pass_on(index, epoch_and_batch):
         epoch, batch = epoch_and_batch
 
-        def run():
+        def act_on_epoch():
             with tf.control_dependencies([act(epoch)]):
                 return tf.constant(True)
 
-        done = tf.cond(
-            tf.equal(index, position), run, lambda: tf.constant(False)
+        has_acted = tf.cond(
+            tf.equal(index, position), act_on_epoch, lambda: tf.constant(False)
         )
-        with tf.control_dependencies([done]):
+        # What is handed out waits for it.
+        with tf.control_dependencies([has_acted]):
             return tf.nest.map_structure(tf.identity, batch)
 
     return batches.enumerate().map(pass_on)

@@ -51,8 +51,9 @@ def grid_views(
         )
 
     def to_group(x, *rest):
-        made = [transform(x) for transform in transformations]
+        views_of_x = [transform(x) for transform in transformations]
 
+        # A leaf of x, and what each transformation made of that leaf.
         def join(original, *views):
             for place, view in enumerate(views):
                 if not original.shape.is_compatible_with(view.shape):
@@ -63,7 +64,7 @@ def grid_views(
                     )
             return tf.stack([tf.cast(original, views[0].dtype), *views])
 
-        return {"views": tf.nest.map_structure(join, x, *made)}, *rest
+        return {"views": tf.nest.map_structure(join, x, *views_of_x)}, *rest
 
     groups = dataset.map(to_group, tf.data.AUTOTUNE, deterministic=True)
     options = tf.data.Options()

@@ -143,8 +143,7 @@ def group_views(
     groups = batches.enumerate().map(
         recipe.groups, num_parallel_calls=num_parallel_calls, deterministic=True
     )
-    groups = groups.prefetch(prefetch)
-    groups = count_passes(counter, groups, num_batches)
+    groups = count_passes(counter, groups.prefetch(prefetch), num_batches)
     groups.is_shard = shard is not None  # for `fit`
     return groups
 

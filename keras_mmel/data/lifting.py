@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_mmel.data import chance
 from keras_mmel.data import seeds as seeds_lib
 
+# Layers whose views could not be told apart by their seeds, and why.
 _REFUSED = {
     keras.layers.MixUp: "mixes the images of a batch",
     keras.layers.CutMix: "mixes the images of a batch",
@@ -21,7 +22,7 @@ _REFUSED = {
 }
 
 
-def per_view(layer_or_function: keras.Layer | Callable) -> "PerView":
+def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
     """Lifts a layer or a function of one image to an augmentation of groups.
 
     It runs once per view, one image at a time, so that every view of every
@@ -102,29 +103,7 @@ class PerView:
         """
         images = tf.nest.map_structure(tf.convert_to_tensor, images)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
-        view = self._trace(images)
-        view_spec = tf.nest.map_structure(
-            lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
-        )
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
-
-        def view_of(row_and_seed):
-            row, seed = row_and_seed
-            return view(tf.nest.map_structure(lambda t: t[row], images), seed)
-
-        # One view after the other, all those of an image in a row.
-        rows = tf.range(batch * views) // views
-        flat_views = tf.map_fn(
-            view_of,
-            (rows, tf.reshape(seeds, [-1, 2])),
-            fn_output_signature=view_spec,
-        )
-        return tf.nest.map_structure(
-            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat_views
-        )
-
-    def _trace(self, images):
-        """Returns the concrete function of (image, seed)."""
         image_spec = tf.nest.map_structure(
             lambda t: tf.TensorSpec(t.shape[1:], t.dtype), images
         )
@@ -132,9 +111,25 @@ class PerView:
         # Outside the graph of the dataset, so that layers build their weights.
         with tf.init_scope():
             view = self.make_view(image_spec)
-            return chance.trace_checked(
+            view = chance.trace_checked(
                 self.layer_or_function, view, image_spec, seed_spec
             )
+        view_spec = tf.nest.map_structure(
+            lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
+        )
+
+        def view_of(row_and_seed):
+            row, seed = row_and_seed
+            return view(tf.nest.map_structure(lambda t: t[row], images), seed)
+
+        rows = tf.range(batch * views) // views  # each image `views` times
+        flat_seeds = tf.reshape(seeds, [-1, 2])
+        flat_views = tf.map_fn(
+            view_of, (rows, flat_seeds), fn_output_signature=view_spec
+        )
+        return tf.nest.map_structure(
+            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat_views
+        )
 
 
 def _view_of_function(function):
@@ -208,16 +203,7 @@ def _view_of_numpy_function(function):
 
 def _view_of_layer(layer):
     """Returns the `make_view` of `PerView` for a layer."""
-    for sublayer in layer._flatten_layers():
-        for refused, reason in _REFUSED.items():
-            if isinstance(sublayer, refused):
-                raise ValueError(
-                    "`layer_or_function` must augment one image at a time, "
-                    "from the seed of the view, and "
-                    f"{type(sublayer).__name__} {reason}: take a layer that "
-                    "keeps images apart, such as RandAugment. "
-                    f"Received: layer_or_function={layer!r}"
-                )
+    _refuse_mixing(layer)
     if type(layer) is keras.Sequential:
         # Which works in tf.data on all backends.
         layer = keras.layers.Pipeline(layer.layers)
@@ -260,18 +246,35 @@ def _view_of_layer(layer):
     return make_view
 
 
+def _refuse_mixing(layer):
+    for sublayer in layer._flatten_layers():
+        for refused, reason in _REFUSED.items():
+            if isinstance(sublayer, refused):
+                raise ValueError(
+                    "`layer_or_function` must augment one image at a time, "
+                    "from the seed of the view, and "
+                    f"{type(sublayer).__name__} {reason}: take a layer that "
+                    "keeps images apart, such as RandAugment. "
+                    f"Received: layer_or_function={layer!r}"
+                )
+
+
 @contextlib.contextmanager
 def _seeded(layer, seed):
-    """Lets every seed generator of a layer draw from `seed`, while tracing."""
-    draws = itertools.count()
+    """Lets every seed generator of a layer draw from `seed`, while tracing.
+
+    Each draw of a call gets its own number, whichever generator asks, so that
+    two layers do not draw the same.
+    """
+    draw_numbers = itertools.count()
     key = tf.bitcast(seed, tf.uint64)
 
     def next_seed(ordered=True):
-        drawn = seeds_lib.fold(key, next(draws))
-        return tf.cast(tf.bitcast(drawn, tf.int32), tf.int64)
+        draw_seed = seeds_lib.fold(key, next(draw_numbers))
+        return tf.cast(tf.bitcast(draw_seed, tf.int32), tf.int64)
 
-    # An attribute of the generator hides the method of its class.
     generators = _seed_generators(layer)
+    # An attribute of the generator hides the method of its class.
     for generator in generators:
         generator.next = next_seed
     try:
@@ -282,19 +285,23 @@ def _seeded(layer, seed):
 
 
 def _seed_generators(layer):
-    """The seed generators of a layer and of the layers in it, each once."""
-    generators = set()
-    visited = set()
-    holders = [vars(sublayer) for sublayer in layer._flatten_layers()]
-    while holders:
-        holder = holders.pop()
-        if id(holder) in visited:
+    """The seed generators of a layer and of the layers in it, each once.
+
+    Layers hold them as attributes, in lists and, for other backends, in dicts.
+    """
+    visited = {}
+    waiting = [vars(sublayer) for sublayer in layer._flatten_layers()]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in visited:
             continue
-        visited.add(id(holder))
-        values = holder.values() if isinstance(holder, dict) else holder
-        for value in values:
-            if isinstance(value, keras.random.SeedGenerator):
-                generators.add(value)
-            elif isinstance(value, (dict, list, tuple)):
-                holders.append(value)
-    return generators
+        visited[id(value)] = value
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(value)
+    return [
+        value
+        for value in visited.values()
+        if isinstance(value, keras.random.SeedGenerator)
+    ]
