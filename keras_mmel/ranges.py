@@ -10,21 +10,35 @@ _TIMES = 8
 def unlike_originals(views: np.ndarray) -> str | None:
     """What sets views apart from their originals: their range, or no content.
 
-    A sentence about numbers `(groups, num_views, ...)`, the original first, or
-    None where nothing stands out.
+    Args:
+        views: Numbers `(groups, num_views, ...)`, the original first.
+
+    Returns:
+        A sentence, or None where nothing stands out.
+
+    Example:
+
+    ```python
+    views = np.arange(1.0, 3.0).reshape(1, 2, 1) * np.arange(4)
+    views[:, 1:] /= 255
+    unlike_originals(views)
+    # "Views are from 0 to 0.02353, their originals from 0 to 3."
+    ```
     """
     views = np.asarray(views, "float32")
-    originals, made = views[:, :1], views[:, 1:]
-    if not made.size or np.ptp(originals) == 0:
+    originals, augmented = views[:, :1], views[:, 1:]
+    if not augmented.size or np.ptp(originals) == 0:
         return None
-    times = np.ptp(made) / np.ptp(originals)
+    times = np.ptp(augmented) / np.ptp(originals)
     if times < 1 / _TIMES or times > _TIMES:
         return (
-            f"Views are from {made.min():.4g} to {made.max():.4g}, their "
-            f"originals from {originals.min():.4g} to {originals.max():.4g}."
+            f"Views are from {augmented.min():.4g} to {augmented.max():.4g}, "
+            f"their originals from {originals.min():.4g} to "
+            f"{originals.max():.4g}."
         )
     axes = tuple(range(2, views.ndim))
-    empty = (np.ptp(made, axes) == 0) & (np.ptp(originals, axes) > 0)
+    # Of one value all over, where the original is not.
+    empty = (np.ptp(augmented, axes) == 0) & (np.ptp(originals, axes) > 0)
     if 2 * empty.sum() > empty.size:
         return f"{empty.sum()} of {empty.size} views are one value all over."
     return None

@@ -1,4 +1,10 @@
-"""Groups of views from datasets of single examples, in tf.data."""
+"""Groups of views from datasets of single examples, in tf.data.
+
+Read `grouping` first: `group_views`, and how a batch becomes groups. The other
+files serve it: `arguments` (mistakes), `epochs` (which epoch a pass is),
+`seeds` (random numbers), `cropping` and `lifting` (what makes views), `chance`
+(numbers that no seed controls). `grids` makes groups without chance.
+"""
 
 from keras_mmel.data.cropping import crop_and_flip
 from keras_mmel.data.epochs import EpochCounter

@@ -1,39 +1,7 @@
 """What `group_views` can see of a mistake before it reads an example."""
 
-import operator
-
 import keras
 import tensorflow as tf
-
-
-def check_count(name: str, value, minimum: int | None) -> int:
-    """Returns `value` as an int; raises if it is none or below `minimum`."""
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"`{name}` must be an integer. Received: {name}={value!r}"
-        ) from None
-    if minimum is not None and count < minimum:
-        raise ValueError(
-            f"`{name}` must be at least {minimum}. Received: {name}={value}"
-        )
-    return count
-
-
-def check_shard(shard, batch_size: int) -> tuple[int, int]:
-    """Returns (index, count) as ints; raises if it is no part of a batch."""
-    try:
-        index, count = map(operator.index, shard)
-    except (TypeError, ValueError):
-        index, count = -1, 0
-    if not 0 <= index < count <= batch_size:
-        raise ValueError(
-            "`shard` must be (index, count), integers with 0 <= index < count, "
-            "and `batch_size`, that of all shards, at least count. "
-            f"Received: shard={shard!r}, batch_size={batch_size}"
-        )
-    return index, count
 
 
 def check_augment(augment) -> None:
@@ -76,25 +44,34 @@ def check_elements(dataset) -> None:
 
 def check_same_order(dataset: tf.data.Dataset) -> None:
     """Raises where `dataset` is shuffled anew in every pass."""
-    waiting = [dataset]
-    while waiting:
-        part = waiting.pop()
-        if getattr(part, "_reshuffle_each_iteration", False):
+    stages = [dataset]
+    while stages:
+        stage = stages.pop()
+        if getattr(stage, "_reshuffle_each_iteration", False):
             raise ValueError(
                 "`pool` needs a `dataset` of one order in all passes: an "
                 "example keeps its views by its place. Leave out what shuffles "
                 "it, as shuffle=False does in image_dataset_from_directory, or "
                 "give that `reshuffle_each_iteration=False`; `group_views` "
                 "shuffles by itself. "
-                f"Received: a {type(part).__name__} that reshuffles"
+                f"Received: a {type(stage).__name__} that reshuffles"
             )
         # What comes out of a cache stays as it was in the first pass.
-        if "Cache" not in type(part).__name__:
-            waiting += part._inputs()
+        if "Cache" not in type(stage).__name__:
+            stages += stage._inputs()
 
 
 def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
-    """Returns how many batches there are; a negative cardinality stays.
+    """Returns how many batches a pass has.
+
+    Args:
+        examples: How many examples it has; negative if unknown or infinite, as
+            in `tf.data`.
+        batch_size: Examples in a batch.
+        drop_remainder: Whether a last batch that is not full is left out.
+
+    Returns:
+        The number of batches, or `examples` where that is negative.
 
     Raises:
         ValueError: If there would be none.
@@ -109,13 +86,24 @@ def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
         )
     if examples < 0:
         return examples
-    return (
-        examples // batch_size if drop_remainder else -(-examples // batch_size)
-    )
+    full_batches, remainder = divmod(examples, batch_size)
+    if remainder and not drop_remainder:
+        return full_batches + 1
+    return full_batches
 
 
 def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:
-    """Raises unless `views` are `num_views` versions of each `original`."""
+    """Raises unless `views` are `num_views` versions of each `original`.
+
+    Args:
+        original: (batch, ...).
+        views: What `augment` made of it; (batch, num_views, ...) is allowed,
+            of its dtype, or of floats where the original is of integers.
+        num_views: How many views `augment` was to make.
+
+    Raises:
+        ValueError: If the shape or the dtype is another.
+    """
     expected = original.shape[:1] + [num_views] + original.shape[1:]
     if not views.shape.is_compatible_with(expected):
         raise ValueError(
@@ -137,7 +125,15 @@ def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:
 
 
 def check_postprocessed(views, num_views: int) -> None:
-    """Raises unless `views` are still (batch, num_views, ...)."""
+    """Raises unless `views` are still (batch, num_views, ...).
+
+    Args:
+        views: What `postprocess` returned, a tensor or a nest of them.
+        num_views: Size of a group.
+
+    Raises:
+        ValueError: If a leaf has another shape, as far as it is known.
+    """
     for leaf in tf.nest.flatten(views):
         if leaf.shape.rank is not None and (
             leaf.shape.rank < 2 or leaf.shape[1] not in (None, num_views)

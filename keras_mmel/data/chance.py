@@ -1,4 +1,8 @@
-"""Chance that no seed of a view controls, and how it is found."""
+"""Chance that no seed of a view controls, and how it is found.
+
+A function of tensors is looked at through its graph (`trace_checked`,
+`call_checked`), a function of arrays through what it returns (`try_checked`).
+"""
 
 import itertools
 import random
@@ -7,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 # Operations that draw from, or change, a state outside the function. What a
 # function of Python does cannot be seen: its `stateful` says it.
@@ -16,28 +21,45 @@ _STATEFUL = re.compile(
     r"|(Eager)?PyFunc$"
 )
 
-# Graphs that must agree before they are believed.
+# Graphs, and calls of a function of NumPy, that must agree before they are
+# believed.
 _TRACES = 3
+_CALLS = 8
 
 
-def checked(given: Any, make: Callable, *specs: Any) -> Any:
-    """Returns the concrete function of `make()`, a new `tf.function`.
+def trace_checked(source: Any, function: Callable, *specs: Any) -> Any:
+    """Traces a function, and makes sure that it draws from its seeds alone.
+
+    What Python or NumPy draws while a graph is made becomes a constant of the
+    graph, so it is made several times and must come out the same.
+
+    Args:
+        source: What the function runs, for the message.
+        function: From nests of tensors to one.
+        *specs: The `tf.TensorSpec`s, or nests of them, that it is traced for.
+
+    Returns:
+        The concrete function.
 
     Raises:
-        ValueError: If `given`, which it runs, draws without a seed.
+        ValueError: If `source` draws without a seed.
     """
-    before = _global_random_state()
-    made = [make().get_concrete_function(*specs) for _ in range(_TRACES)]
-    graphs = [one.graph.as_graph_def() for one in made]
+    state_before = _global_random_state()
+    # A `tf.function` of its own for each: one would keep the first graph.
+    traced = [
+        tf.function(function).get_concrete_function(*specs)
+        for _ in range(_TRACES)
+    ]
+    graphs = [function.graph.as_graph_def() for function in traced]
     # Numbers of Python are constants of the graph.
-    alike = len({_constants(graph) for graph in graphs}) == 1
-    if not alike or _global_random_state() != before:
+    are_alike = len({_constants(graph) for graph in graphs}) == 1
+    if not are_alike or _global_random_state() != state_before:
         raise ValueError(
             "What makes views must not draw from Python's `random` or "
             "`numpy.random`: they are asked once, when the graph is made, and "
             "all views would share the answer. Draw with tf.random.stateless_* "
             "from the seed, or with NumPy in `per_view(f)` of f(image, rng). "
-            f"Received: {given!r}"
+            f"Received: {source!r}"
         )
     stateful = sorted(
         {node.op for node in _nodes(graphs[0]) if _STATEFUL.match(node.op)}
@@ -49,9 +71,69 @@ def checked(given: Any, make: Callable, *specs: Any) -> Any:
             "`per_view(f)` of f(image, seed); with NumPy, also in place of "
             "tf.numpy_function and tf.py_function, in `per_view(f)` of "
             "f(image, rng); or by `per_view(layer)`. "
-            f"Received: {given!r} with operations {stateful}"
+            f"Received: {source!r} with operations {stateful}"
         )
-    return made[0]
+    return traced[0]
+
+
+def call_checked(function: Callable, *arguments: Any) -> Any:
+    """Returns `function(*arguments)`, traced before as `trace_checked` does.
+
+    Args:
+        function: From nests of tensors to one.
+        *arguments: Nests of tensors.
+
+    Returns:
+        What the function makes of them.
+
+    Raises:
+        ValueError: If the function draws without a seed.
+    """
+    specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, arguments)
+
+    @tf.autograph.experimental.do_not_convert
+    def call(*inputs):
+        return function(*inputs)
+
+    # Not in the graph of the dataset, which is being made around it.
+    with tf.init_scope():
+        trace_checked(function, call, *specs)
+    return function(*arguments)
+
+
+def try_checked(source: Any, function: Callable, spec: Any) -> Any:
+    """Calls a function of arrays on noise, with one generator again and again.
+
+    Args:
+        source: What the function runs, for the message.
+        function: From an array, or a nest of them, and a `np.random.Generator`
+            to one.
+        spec: The `tf.TensorSpec` of the array, or a nest of them.
+
+    Returns:
+        What the function makes of noise from 0 to 1, or to 255 in integers.
+
+    Raises:
+        ValueError: If it makes different things with generators that are alike.
+    """
+
+    def noise(leaf):
+        values = np.random.default_rng(0).random(leaf.shape)
+        bound = 1 if leaf.dtype.is_floating else 256
+        return (bound * values).astype(leaf.dtype.as_numpy_dtype)
+
+    array = tf.nest.map_structure(noise, spec)
+    results = [function(array, np.random.default_rng(0)) for _ in range(_CALLS)]
+    for leaves in zip(*map(tf.nest.flatten, results), strict=True):
+        if not all(np.array_equal(leaf, leaves[0]) for leaf in leaves):
+            raise ValueError(
+                "`layer_or_function` must draw all of its numbers from `rng`, "
+                "and makes different views with one. A pipeline of "
+                "albumentations takes its seed before each call, "
+                "`pipeline.set_random_seed(int(rng.integers(2**31)))`. "
+                f"Received: layer_or_function={source!r}"
+            )
+    return results[0]
 
 
 def _global_random_state():
@@ -68,5 +150,5 @@ def _nodes(graph):
 
 def _constants(graph):
     """The constants in a graph, whatever its functions are called."""
-    found = [node for node in _nodes(graph) if node.op == "Const"]
-    return tuple(sorted(n.attr["value"].SerializeToString() for n in found))
+    values = [n.attr["value"] for n in _nodes(graph) if n.op == "Const"]
+    return tuple(sorted(value.SerializeToString() for value in values))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_mmel.data import arguments
+from keras_mmel.counts import check_count
 from keras_mmel.data import seeds as seeds_lib
 
 
@@ -42,7 +42,7 @@ def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
         He, Zhang, Ren, Sun: [Deep Residual Learning for Image Recognition](
         https://arxiv.org/abs/1512.03385), section 4.2.
     """
-    padding = arguments.check_count("padding", padding, 0)
+    padding = check_count("padding", padding, 0)
 
     def augment(images, seeds):
         if tf.nest.is_nested(images):
@@ -62,6 +62,11 @@ def draw_crops(seeds: tf.Tensor, padding: int, flip: bool) -> tuple:
     """Draws where each view is cut and whether it is mirrored.
 
     One integer holds all three, so that every combination is equally likely.
+
+    Args:
+        seeds: (batch, views, 2) int32.
+        padding: Pixels added on each side.
+        flip: Whether half of the views are mirrored.
 
     Returns:
         Rows and columns, int32 in [0, 2 * padding], and flips, bool; each

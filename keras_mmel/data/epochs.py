@@ -1,13 +1,12 @@
 """Which epoch a pass over a dataset belongs to."""
 
-import warnings
 import weakref
 from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
-from keras_mmel.data import arguments
+from keras_mmel.counts import check_count
 
 # Rows of the counter's table.
 _NEXT = 0  # the epoch of the next pass
@@ -50,7 +49,7 @@ class EpochCounter(keras.callbacks.Callback):
 
     def __init__(self, initial_epoch: int = 0):
         super().__init__()
-        initial_epoch = arguments.check_count("initial_epoch", initial_epoch, 0)
+        initial_epoch = check_count("initial_epoch", initial_epoch, 0)
         # A table, because a variable made inside the scope of a strategy is
         # mirrored, and one made beside a GPU is out of reach of tf.data.
         with tf.device("CPU:0"):
@@ -94,46 +93,46 @@ class EpochCounter(keras.callbacks.Callback):
         return self._write(tf.maximum(self._read(), epoch + 1))
 
 
-def counter_from(
-    epoch_counter: EpochCounter | None, initial_epoch: int
-) -> EpochCounter:
-    """Returns the counter that is given, or a new one."""
-    if initial_epoch:
-        warnings.warn(
-            "`initial_epoch` is deprecated, and goes in the next release: give "
-            f"`epoch_counter=EpochCounter({initial_epoch})`.",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-    return epoch_counter or EpochCounter(initial_epoch)
-
-
 def numbered_passes(
     counter: EpochCounter, make_pass: Callable
 ) -> tf.data.Dataset:
-    """Makes a dataset of (epoch, element) whose passes are `make_pass(epoch)`.
+    """Makes a dataset that is another one in every epoch.
 
-    The epoch, an int64 scalar, is the next one of the counter.
+    Args:
+        counter: Says at the beginning of each pass which epoch it is.
+        make_pass: From the epoch, an int64 scalar tensor, to the dataset of the
+            elements of that epoch.
+
+    Returns:
+        A dataset of (epoch, element), for `count_passes` at its other end.
     """
 
     @tf.autograph.experimental.do_not_convert
-    def one_pass(epoch):
-        number = tf.data.Dataset.from_tensors(epoch).repeat()
-        return tf.data.Dataset.zip(number, make_pass(epoch))
+    def numbered_pass(epoch):
+        epochs = tf.data.Dataset.from_tensors(epoch).repeat()
+        return tf.data.Dataset.zip(epochs, make_pass(epoch))
 
     # Only what has to know the epoch beforehand belongs in here: the functions
     # inside are made anew in each pass, at tens of milliseconds each.
-    passes = tf.data.Dataset.range(1).map(lambda unused: counter._read())
-    return passes.flat_map(one_pass)
+    next_epoch = tf.data.Dataset.range(1).map(lambda unused: counter._read())
+    return next_epoch.flat_map(numbered_pass)
 
 
 def count_passes(
     counter: EpochCounter, batches: tf.data.Dataset, num_batches: int
 ) -> tf.data.Dataset:
-    """Moves the counter on where a pass over batches of (epoch, batch) ends.
+    """Moves the counter on where a pass over the batches ends.
 
-    `num_batches` are in a pass; negative if unknown or infinite, as in
-    `tf.data`. So many are returned, without the epoch, the same in every run.
+    Args:
+        counter: The counter that numbered the passes.
+        batches: A dataset of (epoch, batch).
+        num_batches: How many there are in a pass; negative if unknown or
+            infinite, as `tf.data.Dataset.cardinality` has it.
+
+    Returns:
+        A dataset of the batches alone, of the size `num_batches`, in one order
+        whatever the threads do. Its attribute `epoch_counter` is the counter,
+        for `fit`.
     """
     counted = _counted(counter, batches, num_batches)
     if num_batches != tf.data.UNKNOWN_CARDINALITY:
@@ -159,10 +158,13 @@ def count_passes(
 
 
 def _counted(counter, batches, num_batches):
+    """The batches without their epochs; reaching the end moves the counter."""
     if num_batches >= 0:
         # Keras never reads past the last of a known number of batches, so
         # that is where the end has to be seen.
         return _after(batches, num_batches - 1, counter._finish)
+    # The end of an unknown number is seen after the last batch, which no
+    # longer says its epoch: the first one has left it in the table.
     filled = _after(batches, 0, lambda epoch: counter._write(epoch, _FILLED))
 
     @tf.autograph.experimental.do_not_convert
@@ -182,20 +184,24 @@ def _counted(counter, batches, num_batches):
 
 
 def _after(batches, position, act):
-    """Drops the epoch; calls `act` on it as a batch is handed out."""
+    """Drops the epochs of a dataset of (epoch, batch).
+
+    As the batch at `position` is handed out, `act(epoch)` runs.
+    """
 
     @tf.autograph.experimental.do_not_convert
     def pass_on(index, epoch_and_batch):
         epoch, batch = epoch_and_batch
 
-        def run():
+        def act_on_epoch():
             with tf.control_dependencies([act(epoch)]):
                 return tf.constant(True)
 
-        done = tf.cond(
-            tf.equal(index, position), run, lambda: tf.constant(False)
+        has_acted = tf.cond(
+            tf.equal(index, position), act_on_epoch, lambda: tf.constant(False)
         )
-        with tf.control_dependencies([done]):
+        # What is handed out waits for it.
+        with tf.control_dependencies([has_acted]):
             return tf.nest.map_structure(tf.identity, batch)
 
     return batches.enumerate().map(pass_on)

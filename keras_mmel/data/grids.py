@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
 
 
@@ -41,7 +42,7 @@ def grid_views(
     mmel.evaluate_views(groups)["worst_accuracy"]
     ```
     """
-    batch_size = arguments.check_count("batch_size", batch_size, 1)
+    batch_size = check_count("batch_size", batch_size, 1)
     arguments.check_elements(dataset)
     transformations = list(transformations)
     if not transformations:
@@ -50,8 +51,9 @@ def grid_views(
         )
 
     def to_group(x, *rest):
-        made = [transform(x) for transform in transformations]
+        views_of_x = [transform(x) for transform in transformations]
 
+        # A leaf of x, and what each transformation made of that leaf.
         def join(original, *views):
             for place, view in enumerate(views):
                 if not original.shape.is_compatible_with(view.shape):
@@ -62,7 +64,7 @@ def grid_views(
                     )
             return tf.stack([tf.cast(original, views[0].dtype), *views])
 
-        return {"views": tf.nest.map_structure(join, x, *made)}, *rest
+        return {"views": tf.nest.map_structure(join, x, *views_of_x)}, *rest
 
     groups = dataset.map(to_group, tf.data.AUTOTUNE, deterministic=True)
     options = tf.data.Options()

@@ -1,5 +1,10 @@
-"""From a dataset of examples to a dataset of groups of views."""
+"""From a dataset of examples to a dataset of groups of views.
 
+`group_views` is a pipeline of datasets; how one batch of examples becomes a
+batch of groups is `_GroupRecipe`, from its method `groups` downwards.
+"""
+
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
@@ -7,14 +12,16 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_mmel import ranges
+from keras_mmel.counts import check_count
+from keras_mmel.counts import check_share
+from keras_mmel.counts import share_of
 from keras_mmel.data import arguments
 from keras_mmel.data import chance
-from keras_mmel.data import lifting
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
-from keras_mmel.data.epochs import counter_from
 from keras_mmel.data.epochs import numbered_passes
+from keras_mmel.data.lifting import PerView
 
 
 def group_views(
@@ -34,8 +41,6 @@ def group_views(
     postprocess: Callable | None = None,
     num_parallel_calls: int = tf.data.AUTOTUNE,
     prefetch: int = tf.data.AUTOTUNE,
-    fixed: bool = False,
-    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Turns (image, label) examples into batches of groups of views.
 
@@ -83,8 +88,6 @@ def group_views(
             last, such as a `keras.layers.Rescaling`.
         num_parallel_calls: Batches made at the same time.
         prefetch: Batches made ahead.
-        fixed: Deprecated: `pool` of as many as a group takes.
-        initial_epoch: Deprecated: `epoch_counter=EpochCounter(initial_epoch)`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size, if `dataset` has one.
@@ -108,54 +111,123 @@ def group_views(
     ```
     """
     arguments.check_augment(augment)
-    seed = arguments.check_count("seed", seed, None)
-    num_views = arguments.check_count("num_views", num_views, 1)
-    batch_size = arguments.check_count("batch_size", batch_size, 1)
-    first = 0 if augment_original else 1
-    if fixed:
-        warnings.warn(
-            "`fixed` is deprecated, and goes in the next release: give "
-            f"`pool={num_views - first}`, as many views as a group takes.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        pool = num_views - first
-    if pool is not None:
-        pool = arguments.check_count("pool", pool, num_views - first)
+    seed = check_count("seed", seed)
+    num_views = check_count("num_views", num_views, 1)
+    batch_size = check_count("batch_size", batch_size, 1)
+    num_originals = 0 if augment_original else 1
+    num_augmented = num_views - num_originals
     if shard is not None:
-        shard = arguments.check_shard(shard, batch_size)
+        groups_of_all = "the groups of `batch_size`, that of all shards"
+        shard = check_share("shard", shard, batch_size, groups_of_all)
     arguments.check_elements(dataset)
-    examples = int(dataset.cardinality())
-    num_batches = arguments.count_batches(examples, batch_size, drop_remainder)
+    size = int(dataset.cardinality())
+    num_batches = arguments.count_batches(size, batch_size, drop_remainder)
     if pool is not None:
+        pool = check_count("pool", pool, num_augmented)
         arguments.check_same_order(dataset)
-    buffer = _buffer_size(examples, shuffle_buffer) if shuffle else None
-    epoch_counter = counter_from(epoch_counter, initial_epoch)
+    buffer = _buffer_size(size, shuffle_buffer) if shuffle else None
+    recipe = _GroupRecipe(
+        augment=augment,
+        num_originals=num_originals,
+        num_augmented=num_augmented,
+        seed=seed,
+        pool=pool,
+        shard=shard,
+        postprocess=postprocess,
+    )
 
-    def ordered(epoch):
-        examples = dataset.enumerate()
-        if shuffle:
-            examples = _shuffle(examples, buffer, seed, epoch)
-        return examples
+    counter = epoch_counter or EpochCounter()
+    examples_of = functools.partial(_examples_of, dataset, buffer, seed)
+    examples = numbered_passes(counter, examples_of)
+    batches = examples.batch(batch_size, drop_remainder=drop_remainder)
+    groups = batches.enumerate().map(
+        recipe.groups, num_parallel_calls=num_parallel_calls, deterministic=True
+    )
+    groups = count_passes(counter, groups.prefetch(prefetch), num_batches)
+    groups.is_shard = shard is not None  # for `fit`
+    return groups
 
-    def make_views(x, example_ids, epoch):
-        if num_views == first:
-            return tf.nest.map_structure(lambda t: t[:, None], x)
-        view_ids = tf.range(first, num_views)
-        if pool is not None:
-            view_ids = first + seeds_lib.drawn_from(
-                pool, num_views - first, seed, epoch, example_ids
+
+@dataclasses.dataclass(frozen=True)
+class _GroupRecipe:
+    """How a batch of examples becomes a batch of groups, in any epoch.
+
+    Attributes:
+        augment: From a batch of x and seeds to augmented views.
+        num_originals: 1, or 0 where view 0 is augmented as well.
+        num_augmented: How many views `augment` makes for a group.
+        seed: The seed of the run.
+        pool: How many augmented views an example has in all, or None.
+        shard: Which part of a batch is made, (index, count), or None for all.
+        postprocess: What runs on all views in the end, or None.
+    """
+
+    augment: Callable
+    num_originals: int
+    num_augmented: int
+    seed: int
+    pool: int | None
+    shard: tuple[int, int] | None
+    postprocess: Callable | None
+
+    @tf.autograph.experimental.do_not_convert
+    def groups(self, batch_number, batch):
+        """Makes groups of one batch; labels and sample weights stay.
+
+        Args:
+            batch_number: Which batch of the pass it is, from 0.
+            batch: (epochs, (example_ids, (x, y) or (x, y, sample_weight))),
+                all of (batch, ...). The epochs are one and the same.
+
+        Returns:
+            The epoch and `({"views": views}, y)`, or with sample weights.
+        """
+        epochs, numbered_examples = batch
+        epoch = epochs[0]
+        if self.shard is not None:
+            numbered_examples = tf.nest.map_structure(
+                self._rows_of_shard, numbered_examples
             )
-            epoch = 0
-        seeds = seeds_lib.view_seeds(seed, epoch, example_ids, view_ids)
-        # `per_view` looks at what it lifts by itself: layers draw to be built.
-        is_lifted = getattr(augment, "__module__", "") == lifting.__name__
-        make = augment if is_lifted else of_batch
-        return tf.nest.map_structure(join, x, make(x, seeds))
+        example_ids, (x, *labels_and_weights) = numbered_examples
+        views = self.views(x, example_ids, epoch)
+        if self.num_originals:
+            _warn_of_unlike(views, batch_number == 0)
+        if self.postprocess is not None:
+            views = chance.call_checked(self.postprocess, views)
+            num_views = self.num_originals + self.num_augmented
+            arguments.check_postprocessed(views, num_views)
+        return epoch, ({"views": views}, *labels_and_weights)
 
-    def of_batch(x, seeds):
+    def views(self, x, example_ids, epoch):
+        """Returns the views (batch, num_views, ...) of each leaf of x."""
+        if self.num_augmented == 0:
+            return tf.nest.map_structure(lambda leaf: leaf[:, None], x)
+        augmented = self._augmented(x, self._seeds(example_ids, epoch))
+        return tf.nest.map_structure(self._with_original, x, augmented)
+
+    def _rows_of_shard(self, rows):
+        size = rows.shape[0] or tf.shape(rows)[0]
+        return rows[share_of(size, *self.shard)]
+
+    def _seeds(self, example_ids, epoch):
+        """The seeds (batch, num_augmented, 2) of the augmented views."""
+        places = tf.range(self.num_augmented)
+        if self.pool is not None:
+            places = seeds_lib.drawn_from(
+                self.pool, self.num_augmented, self.seed, epoch, example_ids
+            )
+            # The views of a pool are those of the first epoch, in all epochs.
+            epoch = 0
+        view_ids = self.num_originals + places
+        return seeds_lib.view_seeds(self.seed, epoch, example_ids, view_ids)
+
+    def _augmented(self, x, seeds):
+        """What `augment` makes of a batch, which is looked at for chance."""
+        if isinstance(self.augment, PerView):
+            # It looks by itself at what it lifts: layers draw to be built.
+            return self.augment(x, seeds)
         try:
-            return _checked(augment, x, seeds)
+            return chance.call_checked(self.augment, x, seeds)
         except (TypeError, ValueError) as error:
             error.add_note(
                 "`augment` gets a batch of x and seeds (batch, views, 2): "
@@ -163,101 +235,70 @@ def group_views(
             )
             raise
 
-    def join(original, augmented):
-        arguments.check_view(original, augmented, num_views - first)
+    def _with_original(self, original, augmented):
+        """Joins (batch, ...) and (batch, num_augmented, ...) to groups."""
+        arguments.check_view(original, augmented, self.num_augmented)
         shape = original.shape
         augmented = tf.ensure_shape(augmented, [shape[0], None, *shape[1:]])
-        if augment_original:
+        if not self.num_originals:
             return augmented
         original = tf.cast(original, augmented.dtype)[:, None]
         return tf.concat([original, augmented], axis=1)
 
-    def own_rows(rows):
-        size = rows.shape[0] or tf.shape(rows)[0]
-        index, count = shard
-        return rows[size * index // count : size * (index + 1) // count]
 
-    @tf.autograph.experimental.do_not_convert
-    def to_groups(number, numbered):
-        epochs, indexed = numbered
-        epoch = epochs[0]
-        if shard is not None:
-            indexed = tf.nest.map_structure(own_rows, indexed)
-        example_ids, (x, *rest) = indexed
-        views = make_views(x, example_ids, epoch)
-        if not augment_original:
-            _look(number == 0, views)
-        if postprocess is not None:
-            views = _checked(postprocess, views)
-            arguments.check_postprocessed(views, num_views)
-        return epoch, ({"views": views}, *rest)
-
-    examples = numbered_passes(epoch_counter, ordered)
-    batches = examples.batch(batch_size, drop_remainder=drop_remainder)
-    batches = batches.enumerate().map(
-        to_groups, num_parallel_calls=num_parallel_calls, deterministic=True
-    )
-    batches = batches.prefetch(prefetch)
-    groups = count_passes(epoch_counter, batches, num_batches)
-    groups.is_shard = shard is not None  # for `fit`
-    return groups
-
-
-def _checked(function, *args):
-    """Returns `function(*args)`, which must not draw without a seed."""
-    specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, args)
-
-    def make():
-        return tf.function(lambda *given: function(*given), autograph=False)
-
-    with tf.init_scope():
-        chance.checked(function, make, *specs)
-    return function(*args)
-
-
-def _buffer_size(examples, shuffle_buffer):
+def _buffer_size(size, shuffle_buffer):
+    """How many examples are held to shuffle among: by default all of them."""
     if shuffle_buffer is not None:
-        return arguments.check_count("shuffle_buffer", shuffle_buffer, 1)
-    if examples < 0:
+        return check_count("shuffle_buffer", shuffle_buffer, 1)
+    if size < 0:
         raise ValueError(
             "`shuffle_buffer` must be given for a dataset of unknown or "
             "infinite size. Received: shuffle_buffer=None"
         )
-    return examples
+    return size
 
 
-def _look(is_first, views):
-    """Warns where the views of the first batch are nothing like originals."""
-    said = []
-
-    def warn(*leaves):
-        for seen in filter(None, map(ranges.unlike_originals, leaves)):
-            if said:
-                break  # in an earlier epoch, with other numbers
-            said.append(seen)
-            warnings.warn(
-                f"{seen} The original is a view as well and is not augmented, "
-                "so an augmentation must keep the range of values: scale in "
-                "`postprocess` or in the model, and give layers the right "
-                "`value_range`.",
-                stacklevel=1,
-            )
-        return True
-
-    leaves = [
-        leaf
-        for leaf in tf.nest.flatten(views)
-        if leaf.dtype.is_floating or leaf.dtype.is_integer
-    ]
-    look = functools.partial(tf.numpy_function, warn, leaves, tf.bool)
-    tf.cond(is_first, look, lambda: True)
-
-
-def _shuffle(examples, buffer, seed, epoch):
+def _examples_of(dataset, buffer, seed, epoch):
+    """The examples of an epoch in its order, each with its position."""
+    numbered = dataset.enumerate()
+    if buffer is None:
+        return numbered
     # Inside the function of a dataset this sets the seed of that function
     # only. It shields the order from the program's own tf.random.set_seed.
     tf.random.set_seed(1)
     key = seeds_lib.fold(seed, seeds_lib.SHUFFLE, epoch)
-    return examples.shuffle(
+    return numbered.shuffle(
         buffer, seed=tf.bitcast(key, tf.int64), reshuffle_each_iteration=False
     )
+
+
+def _warn_of_unlike(views, is_first_batch):
+    """Warns where views of the first batch are nothing like their originals."""
+    warned = []
+
+    def warn(*leaves):
+        for leaf in leaves:
+            if warned:
+                break  # A later epoch would say it with other numbers.
+            difference = ranges.unlike_originals(leaf)
+            if difference is not None:
+                warned.append(difference)
+                warnings.warn(
+                    f"{difference} The original is a view as well and is not "
+                    "augmented, so an augmentation must keep the range of "
+                    "values: scale in `postprocess` or in the model, and give "
+                    "layers the right `value_range`.",
+                    stacklevel=1,
+                )
+        return True
+
+    numbers = [
+        leaf
+        for leaf in tf.nest.flatten(views)
+        if leaf.dtype.is_floating or leaf.dtype.is_integer
+    ]
+
+    def look():
+        return tf.numpy_function(warn, numbers, tf.bool)
+
+    tf.cond(is_first_batch, look, lambda: True)

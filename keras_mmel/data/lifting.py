@@ -1,18 +1,20 @@
 """From a layer or function of one image to an augmentation of groups."""
 
 import contextlib
-import functools
+import dataclasses
 import inspect
 import itertools
+import threading
 from collections.abc import Callable
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_mmel.data import chance
-from keras_mmel.data import numpy_views
 from keras_mmel.data import seeds as seeds_lib
 
+# Layers whose views could not be told apart by their seeds, and why.
 _REFUSED = {
     keras.layers.MixUp: "mixes the images of a batch",
     keras.layers.CutMix: "mixes the images of a batch",
@@ -70,48 +72,68 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
             "`layer_or_function` must be a Keras layer or a function. "
             f"Received: layer_or_function={layer_or_function!r}"
         )
+    return PerView(layer_or_function, make_view)
 
-    def augment(x, seeds):
-        x = tf.nest.map_structure(tf.convert_to_tensor, x)
+
+@dataclasses.dataclass(frozen=True)
+class PerView:
+    """An augmentation of groups that makes one view at a time.
+
+    Attributes:
+        layer_or_function: What `per_view` lifts, for messages.
+        make_view: From the `tf.TensorSpec` of an image, or a nest of them, to a
+            function of (image, seed) that is ready to be traced.
+    """
+
+    layer_or_function: keras.Layer | Callable
+    make_view: Callable
+
+    def __call__(self, images, seeds):
+        """Makes the views of a batch, as `group_views` asks for them.
+
+        Args:
+            images: (batch, ...), a tensor or a nest of them.
+            seeds: (batch, views, 2) int32.
+
+        Returns:
+            (batch, views, ...), a nest like that of the images.
+
+        Raises:
+            ValueError: If numbers are drawn that no seed controls.
+        """
+        images = tf.nest.map_structure(tf.convert_to_tensor, images)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
-        view = _trace(make_view, x, layer_or_function)
-        spec = tf.nest.map_structure(
+        batch, views = tf.shape(seeds)[0], seeds.shape[1]
+        image_spec = tf.nest.map_structure(
+            lambda t: tf.TensorSpec(t.shape[1:], t.dtype), images
+        )
+        seed_spec = tf.TensorSpec([2], tf.int32)
+        # Outside the graph of the dataset, so that layers build their weights.
+        with tf.init_scope():
+            view = self.make_view(image_spec)
+            view = chance.trace_checked(
+                self.layer_or_function, view, image_spec, seed_spec
+            )
+        view_spec = tf.nest.map_structure(
             lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
         )
-        batch, views = tf.shape(seeds)[0], seeds.shape[1]
 
-        def one(example_and_seed):
-            example, seed = example_and_seed
-            return view(tf.nest.map_structure(lambda t: t[example], x), seed)
+        def view_of(row_and_seed):
+            row, seed = row_and_seed
+            return view(tf.nest.map_structure(lambda t: t[row], images), seed)
 
-        flat = tf.map_fn(
-            one,
-            (tf.range(batch * views) // views, tf.reshape(seeds, [-1, 2])),
-            fn_output_signature=spec,
+        rows = tf.range(batch * views) // views  # each image `views` times
+        flat_seeds = tf.reshape(seeds, [-1, 2])
+        flat_views = tf.map_fn(
+            view_of, (rows, flat_seeds), fn_output_signature=view_spec
         )
         return tf.nest.map_structure(
-            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat
-        )
-
-    return augment
-
-
-def _trace(make_view, x, layer_or_function):
-    """Returns the concrete function of (image, seed)."""
-    example = tf.nest.map_structure(
-        lambda t: tf.TensorSpec(t.shape[1:], t.dtype), x
-    )
-    # Outside the graph of the dataset, so that layers build their weights.
-    with tf.init_scope():
-        return chance.checked(
-            layer_or_function,
-            make_view(example),
-            example,
-            tf.TensorSpec([2], tf.int32),
+            lambda t: tf.reshape(t, [batch, views, *t.shape[1:]]), flat_views
         )
 
 
 def _view_of_function(function):
+    """Returns the `make_view` of `PerView` for a function of one image."""
     parameters = inspect.signature(function).parameters
     required = [
         p.name
@@ -121,9 +143,11 @@ def _view_of_function(function):
         and p.name != "seed"
     ]
     if required[1:] == ["rng"]:
-        return numpy_views.view_maker(function)
-    has_seed = "seed" in parameters
-    if len(required) != 1 and (len(required) != 2 or has_seed):
+        return _view_of_numpy_function(function)
+    # By its name, or the second of two whatever it is called.
+    seed_by_name = "seed" in parameters
+    seed_by_position = not seed_by_name and len(required) == 2
+    if len(required) != 1 and not seed_by_position:
         raise TypeError(
             "`layer_or_function` must take (image), (image, seed) or "
             "(image, rng). "
@@ -131,32 +155,63 @@ def _view_of_function(function):
         )
 
     def view(image, seed):
-        if has_seed:
+        if seed_by_name:
             return function(image, seed=seed)
-        return function(image, seed) if len(required) == 2 else function(image)
+        if seed_by_position:
+            return function(image, seed)
+        return function(image)
 
-    return lambda example: functools.partial(tf.function, view)
+    return lambda image_spec: view
+
+
+def _view_of_numpy_function(function):
+    """Returns the `make_view` of `PerView` for `function(image, rng)`."""
+    lock = threading.Lock()
+
+    def call(image, rng):
+        # A copy, because the function may draw into its image; one view at a
+        # time, because pipelines keep a state.
+        image = tf.nest.map_structure(np.array, image)
+        with lock:
+            return tf.nest.map_structure(np.asarray, function(image, rng=rng))
+
+    def make_view(image_spec):
+        # What shapes and dtypes it gives is known from a first call alone.
+        example = chance.try_checked(function, call, image_spec)
+        dtypes = [leaf.dtype for leaf in tf.nest.flatten(example)]
+
+        def run(seed, *image_leaves):
+            rng = np.random.default_rng(seed.view("uint32"))
+            image = tf.nest.pack_sequence_as(image_spec, image_leaves)
+            return tf.nest.flatten(call(image, rng))
+
+        def with_shape(leaf, example_leaf):
+            return tf.ensure_shape(leaf, example_leaf.shape)
+
+        @tf.autograph.experimental.do_not_convert
+        def view(image, seed):
+            inputs = [seed, *tf.nest.flatten(image)]
+            # Not stateful: what it draws is the seed's.
+            leaves = tf.numpy_function(run, inputs, dtypes, stateful=False)
+            made = tf.nest.pack_sequence_as(example, leaves)
+            return tf.nest.map_structure(with_shape, made, example)
+
+        return view
+
+    return make_view
 
 
 def _view_of_layer(layer):
-    for part in layer._flatten_layers():
-        why = next((w for c, w in _REFUSED.items() if isinstance(part, c)), 0)
-        if why:
-            raise ValueError(
-                "`layer_or_function` must augment one image at a time, from "
-                f"the seed of the view, and {type(part).__name__} {why}: take "
-                "a layer that keeps images apart, such as RandAugment. "
-                f"Received: layer_or_function={layer!r}"
-            )
+    """Returns the `make_view` of `PerView` for a layer."""
+    _refuse_mixing(layer)
     if type(layer) is keras.Sequential:
         # Which works in tf.data on all backends.
         layer = keras.layers.Pipeline(layer.layers)
-    keywords = {}
-    if "training" in inspect.signature(layer.call).parameters:
-        keywords["training"] = True
+    takes_training = "training" in inspect.signature(layer.call).parameters
+    keywords = {"training": True} if takes_training else {}
 
     def to_float(t):
-        # Preprocessing layers do that on their own, others refuse uint8.
+        # Preprocessing layers do that by themselves, others refuse uint8.
         return tf.cast(t, layer.compute_dtype) if t.dtype == tf.uint8 else t
 
     def to_view(t, views):
@@ -168,16 +223,17 @@ def _view_of_layer(layer):
         batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
         return tf.nest.map_structure(to_view, image, layer(batch, **keywords))
 
+    @tf.autograph.experimental.do_not_convert
     def view(image, seed):
         with _seeded(layer, seed):
             return call(image)
 
-    def make_view(example):
+    def make_view(image_spec):
         # Weights and, on other backends, the generators that Keras makes for
         # tf.data appear at the first call.
-        first = tf.function(call, autograph=False)
+        first_call = tf.function(call, autograph=False)
         try:
-            first.get_concrete_function(example)
+            first_call.get_concrete_function(image_spec)
         except NotImplementedError as error:
             raise ValueError(
                 "`layer_or_function` must work in tf.data, which on "
@@ -185,22 +241,40 @@ def _view_of_layer(layer):
                 "do, several of them in a keras.layers.Pipeline. "
                 f"Received: layer_or_function={layer!r}"
             ) from error
-        return functools.partial(tf.function, view, autograph=False)
+        return view
 
     return make_view
 
 
+def _refuse_mixing(layer):
+    for sublayer in layer._flatten_layers():
+        for refused, reason in _REFUSED.items():
+            if isinstance(sublayer, refused):
+                raise ValueError(
+                    "`layer_or_function` must augment one image at a time, "
+                    "from the seed of the view, and "
+                    f"{type(sublayer).__name__} {reason}: take a layer that "
+                    "keeps images apart, such as RandAugment. "
+                    f"Received: layer_or_function={layer!r}"
+                )
+
+
 @contextlib.contextmanager
 def _seeded(layer, seed):
-    """Lets every seed generator of a layer draw from `seed`, while tracing."""
-    draws = itertools.count()
+    """Lets every seed generator of a layer draw from `seed`, while tracing.
+
+    Each draw of a call gets its own number, whichever generator asks, so that
+    two layers do not draw the same.
+    """
+    draw_numbers = itertools.count()
     key = tf.bitcast(seed, tf.uint64)
 
     def next_seed(ordered=True):
-        drawn = seeds_lib.fold(key, next(draws))
-        return tf.cast(tf.bitcast(drawn, tf.int32), tf.int64)
+        draw_seed = seeds_lib.fold(key, next(draw_numbers))
+        return tf.cast(tf.bitcast(draw_seed, tf.int32), tf.int64)
 
-    generators = list(_seed_generators(layer))
+    generators = _seed_generators(layer)
+    # An attribute of the generator hides the method of its class.
     for generator in generators:
         generator.next = next_seed
     try:
@@ -211,16 +285,23 @@ def _seeded(layer, seed):
 
 
 def _seed_generators(layer):
-    seen = set()
-    waiting = [vars(part) for part in layer._flatten_layers()]
+    """The seed generators of a layer and of the layers in it, each once.
+
+    Layers hold them as attributes, in lists and, for other backends, in dicts.
+    """
+    visited = {}
+    waiting = [vars(sublayer) for sublayer in layer._flatten_layers()]
     while waiting:
         value = waiting.pop()
-        if id(value) in seen:
+        if id(value) in visited:
             continue
-        seen.add(id(value))
-        if isinstance(value, keras.random.SeedGenerator):
-            yield value
-        elif isinstance(value, dict):
+        visited[id(value)] = value
+        if isinstance(value, dict):
             waiting.extend(value.values())
         elif isinstance(value, (list, tuple)):
             waiting.extend(value)
+    return [
+        value
+        for value in visited.values()
+        if isinstance(value, keras.random.SeedGenerator)
+    ]

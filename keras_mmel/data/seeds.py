@@ -40,8 +40,12 @@ def _mix(z: tf.Tensor) -> tf.Tensor:
 def fold(key, *parts) -> tf.Tensor:
     """Hashes `parts` into `key`, one after the other.
 
-    All are ints or integer tensors, whose shapes broadcast to that of the
-    uint64 result.
+    Args:
+        key: An int or an integer tensor.
+        *parts: Ints or integer tensors.
+
+    Returns:
+        A uint64 tensor of the shape that key and parts broadcast to.
     """
     key = _mix(_uint64(key))
     for part in parts:
@@ -89,10 +93,16 @@ def drawn_from(
 
 
 def ranks(key, *parts) -> tf.Tensor:
-    """Random numbers to sort by, as `fold` makes them, but int64.
+    """Returns random numbers to sort by, made as `fold` makes its hashes.
 
-    None is negative and none the largest int64, which is left for what comes
-    last.
+    Args:
+        key: An int or an integer tensor.
+        *parts: Ints or integer tensors.
+
+    Returns:
+        An int64 tensor of the shape that key and parts broadcast to. None is
+        negative, and none is the largest int64, which is left for what is to
+        be sorted last.
     """
     return tf.cast(
         tf.bitwise.right_shift(fold(key, *parts), _uint64(2)), tf.int64
@@ -100,10 +110,15 @@ def ranks(key, *parts) -> tf.Tensor:
 
 
 def draw(seeds: tf.Tensor, bound: int) -> tf.Tensor:
-    """Draws an integer in [0, bound) from each seed, (...,) int32.
+    """Draws an integer in [0, bound) from each seed.
 
-    Seeds are (..., 2) int32, as `view_seeds` returns them. The bias is below
-    bound / 2**64.
+    Args:
+        seeds: (..., 2) int32, as `view_seeds` returns them.
+        bound: How many values there are. A value is more likely than another
+            by less than bound / 2**64.
+
+    Returns:
+        (...,) int32.
     """
     keys = fold(tf.bitcast(seeds, tf.uint64), 0)
     return tf.cast(keys % _uint64(bound), tf.int32)

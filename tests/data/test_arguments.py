@@ -36,7 +36,7 @@ def group(source=None, augment=None, num_views=3, batch_size=2, **options):
         ({"shuffle_buffer": 0}, ValueError, "`shuffle_buffer` must be at"),
         ({"shard": 1}, ValueError, "`shard` must be .index, count."),
         ({"shard": (2, 2)}, ValueError, "0 <= index < count"),
-        ({"shard": (0, 3)}, ValueError, "that of all shards, at least count"),
+        ({"shard": (0, 3)}, ValueError, "at most .*that of all shards, 2"),
         ({"pool": 1}, ValueError, "`pool` must be at least 2"),
         ({"pool": 2.0}, TypeError, "`pool` must be an integer"),
     ],

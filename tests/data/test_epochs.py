@@ -99,9 +99,6 @@ def test_steps_per_epoch(expected):
 
 def test_restart(expected):
     assert close(fingerprint(groups(start=4)), expected[4])
-    with pytest.warns(DeprecationWarning, match=r"EpochCounter\(2\)"):
-        dataset = groups(initial_epoch=2, epoch_counter=None)
-    assert close(fingerprint(dataset), expected[2])
 
 
 def test_a_look_does_not_move_the_counter(expected):

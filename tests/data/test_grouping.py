@@ -117,16 +117,12 @@ def test_views_of_a_group_differ(many):
 @pytest.mark.parametrize("augment_original", [False, True])
 def test_a_pool_of_a_group_repeats_views_in_a_new_order(augment_original):
     options = {"augment_original": augment_original}
-    with pytest.warns(DeprecationWarning, match="`pool=") as warned:
-        fixed = groups(fixed=True, **options)
-    assert warned[0].filename == __file__
     dataset = groups(pool=3 + augment_original, **options)
     first, first_order = read(dataset)
     second, second_order = read(dataset)
     assert same(first, second)
     assert first_order != second_order
     assert same(first, read(groups(**options))[0])
-    assert same(first, read(fixed)[0])
 
 
 @pytest.mark.parametrize("augment_original", [False, True])

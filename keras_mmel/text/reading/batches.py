@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
@@ -40,7 +41,7 @@ class Batching:
 
     def __post_init__(self):
         for name, least in (("batch_size", 1), ("seed", None), ("window", 1)):
-            value = arguments.check_count(name, getattr(self, name), least)
+            value = check_count(name, getattr(self, name), least)
             setattr(self, name, value)
 
 

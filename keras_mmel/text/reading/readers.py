@@ -6,9 +6,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_mmel.data import arguments
+from keras_mmel.counts import check_count
 from keras_mmel.data.epochs import EpochCounter
-from keras_mmel.data.epochs import counter_from
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.files.records import Source
 from keras_mmel.text.reading import view_choice
@@ -90,8 +89,8 @@ def read_augmented(
     mmel = keras_mmel.MMELModel(model, "hard")
     ```
     """
-    num_views = arguments.check_count("num_views", num_views, 1)
-    counter = counter_from(epoch_counter, initial_epoch)
+    num_views = check_count("num_views", num_views, 1)
+    counter = epoch_counter or EpochCounter(initial_epoch)
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
@@ -179,8 +178,8 @@ def read_plain(
     examples = keras_mmel.text.read_plain(source, tokenizer=model.tokenizer)
     ```
     """
-    views = arguments.check_count("views", views, 1)
-    counter = counter_from(epoch_counter, initial_epoch)
+    views = check_count("views", views, 1)
+    counter = epoch_counter or EpochCounter(initial_epoch)
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
