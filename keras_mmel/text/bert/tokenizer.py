@@ -45,34 +45,52 @@ class Encoded:
 def _join(sides, cls_id, sep_id, max_length):
     """Puts one or two encodings of the library between special tokens."""
     sizes = [len(side.ids) for side in sides]
-    if max_length is not None and len(sides) == 1:
-        sizes = [min(sizes[0], max_length - 2)]
-    elif max_length is not None:
-        sizes = longest_first(*sizes, max_length - 3)
-    rows = [(cls_id, 0, (0, 0), None, None)]
+    if max_length is not None:
+        sizes = longest_first(sizes, max_length)
+    # A token a row, with the fields of `Encoded`.
+    tokens = [(cls_id, 0, (0, 0), None, None)]
     for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
         same = [number] * size
-        parts = side.ids, same, side.offsets, side.word_ids, same
-        rows += zip(*(part[:size] for part in parts), strict=True)
-        rows.append((sep_id, number, (0, 0), None, None))
-    return Encoded(*zip(*rows, strict=True))
+        # As many as tokens stay: there the shortest of these ends.
+        fields = (side.ids, same, side.offsets, side.word_ids, same)
+        tokens += zip(*fields, strict=False)
+        tokens.append((sep_id, number, (0, 0), None, None))
+    return Encoded(*zip(*tokens, strict=True))
 
 
-def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """Cuts the longer of two sentences first, to a common length.
+def longest_first(sizes: Sequence[int], max_length: int) -> list[int]:
+    """Cuts a sentence or a pair to a length, the longer sentence first.
+
+    It is how the `tokenizers` library cuts: where both sentences need more
+    than half of the room, the one that was the shorter gets `room // 2` tokens
+    and the other one the rest.
 
     Args:
-        a: Tokens of the first sentence.
-        b: Tokens of the second sentence.
-        room: Tokens that both may have together.
+        sizes: Tokens of the one or two sentences, special tokens not counted.
+        max_length: Longest result, special tokens counted.
 
     Returns:
-        The two lengths, as the `tokenizers` library cuts: where both need
-        more than half of the room, the one that was the shorter gets
-        `room // 2` and the other one the rest.
+        How many tokens of each sentence stay, the first ones.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.bert.tokenizer import longest_first
+
+    longest_first([10, 3], max_length=12)  # [6, 3]
+    ```
     """
-    half = room // 2 + (room % 2 if a > b else 0)
-    return min(a, max(half, room - b)), min(b, max(room - half, room - a))
+    room = max_length - 1 - len(sizes)
+    if len(sizes) == 1:
+        return [min(sizes[0], room)]
+    first, second = sizes
+    half = room // 2
+    if first > second:
+        half += room % 2
+    return [
+        min(first, max(half, room - second)),
+        min(second, max(room - half, room - first)),
+    ]
 
 
 class Tokenizer:
@@ -127,7 +145,7 @@ class Tokenizer:
         # The library does not write this one to JSON.
         self._tokenizer.encode_special_tokens = True
         ids = self._tokenizer.get_vocab(with_added_tokens=True)
-        missing = [s for s in SPECIAL if s not in ids]
+        missing = [piece for piece in SPECIAL if piece not in ids]
         if missing:
             raise ValueError(
                 f"`tokenizer` must have the special tokens {list(SPECIAL)} in "
@@ -175,9 +193,9 @@ class Tokenizer:
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
         """Makes a tokenizer from what `to_json` (or `tokenizer.json`) says."""
-        made = cls.__new__(cls)
-        made._read(text)
-        return made
+        tokenizer = cls.__new__(cls)
+        tokenizer._read(text)
+        return tokenizer
 
     def to_json(self) -> str:
         """Returns the tokenizer as JSON, in the format of `tokenizer.json`."""
@@ -230,8 +248,8 @@ class Tokenizer:
                 "`texts` must be a sequence of texts, not one. Received: a "
                 "string"
             )
-        parts = [_parts(text, index) for index, text in enumerate(texts)]
-        least = 1 + max(map(len, parts), default=1)
+        split_texts = [_sides(text, index) for index, text in enumerate(texts)]
+        least = 1 + max(map(len, split_texts), default=1)
         if max_length is not None and max_length < least:
             raise ValueError(
                 f"`max_length` must be at least {least}, the number of special "
@@ -239,7 +257,7 @@ class Tokenizer:
             )
         encodings = iter(
             self._tokenizer.encode_batch(
-                [side for sides in parts for side in sides],
+                [side for sides in split_texts for side in sides],
                 add_special_tokens=False,
             )
         )
@@ -250,24 +268,24 @@ class Tokenizer:
                 self.sep_id,
                 max_length,
             )
-            for sides in parts
+            for sides in split_texts
         ]
 
 
-def _parts(text, index):
+def _sides(text, index):
     """The one or two sentences of a text."""
-    pair = isinstance(text, tuple | list) and len(text) == 2
-    parts = text if pair else [text]
-    if not all(isinstance(part, str) for part in parts):
+    is_pair = isinstance(text, tuple | list) and len(text) == 2
+    sides = text if is_pair else [text]
+    if not all(isinstance(side, str) for side in sides):
         raise TypeError(
             "`texts` must hold strings and pairs of strings. Received: "
             f"texts[{index}]={text!r:.80}"
         )
     try:
-        "".join(parts).encode()
+        "".join(sides).encode()
     except UnicodeEncodeError as error:
         raise ValueError(
             "`texts` must be valid Unicode (a lone surrogate comes from bytes "
             f"that were not UTF-8). Received: texts[{index}]={text!r:.80}"
         ) from error
-    return parts
+    return sides

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.epochs import count_passes
@@ -16,6 +17,9 @@ from keras_mmel.text.reading.token_table import TokenTable
 # Lengths are padded to multiples of this. Fewer shapes would cost more: the
 # sentences of some tasks have eleven tokens on average.
 LENGTH_STEP = 4
+# BERT's [PAD]. Files know the fingerprint of their tokenizer, but not its ids:
+# any id would do, since no model looks at what stands under padding.
+PAD_ID = 0
 
 
 @dataclasses.dataclass
@@ -39,15 +43,15 @@ class Batching:
     epoch_counter: EpochCounter
 
     def __post_init__(self):
-        for name, least in (("batch_size", 1), ("seed", None), ("window", 1)):
-            value = arguments.check_count(name, getattr(self, name), least)
-            setattr(self, name, value)
+        self.batch_size = check_count("batch_size", self.batch_size, 1)
+        self.seed = check_count("seed", self.seed)
+        self.window = check_count("window", self.window, 1)
 
 
 def make_batches(
     table: TokenTable, choose: Callable, finish: Callable, batching: Batching
 ) -> tf.data.Dataset:
-    """Batches of chosen rows, a new choice in every pass.
+    """Makes batches of chosen rows, with a new choice in every pass.
 
     Args:
         table: The ids.
@@ -84,7 +88,7 @@ def make_batches(
         else:
             order, shown = tf.range(examples), tf.range(batches)
         if batching.drop_remainder:
-            # The last one is the one that is not full.
+            # The last one of the order is the one that is not full.
             shown = tf.boolean_mask(shown, shown < batches)
 
         @tf.autograph.experimental.do_not_convert
@@ -107,8 +111,9 @@ def make_batches(
         chosen, rows, real, length = picked
         return epoch, finish(inputs_of(rows, length), chosen, rows, real)
 
-    passes = numbered_passes(counter, one_pass)
-    made = passes.map(make, num_parallel_calls=2, deterministic=True)
+    # Picks are cheap and come from one thread; ids are gathered by two.
+    picks = numbered_passes(counter, one_pass)
+    made = picks.map(make, num_parallel_calls=2, deterministic=True)
     return count_passes(counter, made.prefetch(4), batches)
 
 
@@ -131,14 +136,16 @@ def gatherer(table: TokenTable) -> Callable:
 
     def inputs_of(rows, length):
         places = tf.range(length, dtype=tf.int64)
-        there = places < tf.gather(lengths, rows)[..., None]
-        at = tf.minimum(tf.gather(starts, rows)[..., None] + places, last)
-        second = there & (places >= tf.gather(borders, rows)[..., None])
+        is_token = places < tf.gather(lengths, rows)[..., None]
+        # Padding reads on into the next row; only the last row has none.
+        index = tf.minimum(tf.gather(starts, rows)[..., None] + places, last)
+        second = is_token & (places >= tf.gather(borders, rows)[..., None])
         return {
-            # What stands under padding is never seen; 0 is BERT's [PAD].
-            "token_ids": tf.where(there, tf.gather(token_ids, at), 0),
+            "token_ids": tf.where(
+                is_token, tf.gather(token_ids, index), PAD_ID
+            ),
             "segment_ids": tf.cast(second, tf.int32),
-            "padding_mask": tf.cast(there, tf.int32),
+            "padding_mask": tf.cast(is_token, tf.int32),
         }
 
     return inputs_of

@@ -6,9 +6,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_mmel.data import arguments
+from keras_mmel.counts import check_count
 from keras_mmel.data.epochs import EpochCounter
-from keras_mmel.data.epochs import counter_from
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.files.records import Source
 from keras_mmel.text.reading import view_choice
@@ -34,7 +33,6 @@ def read_augmented(
     window: int = WINDOW,
     drop_remainder: bool = True,
     epoch_counter: EpochCounter | None = None,
-    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Reads groups of views of text, what `MMELModel.fit` takes.
 
@@ -71,7 +69,6 @@ def read_augmented(
         drop_remainder: Whether to leave out a last batch that is not full.
         epoch_counter: Counts the epochs; `MMELModel.fit` finds it by itself.
             `EpochCounter(n)` continues a run after n epochs.
-        initial_epoch: Deprecated: `epoch_counter=EpochCounter(initial_epoch)`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
@@ -90,15 +87,16 @@ def read_augmented(
     mmel = keras_mmel.MMELModel(model, "hard")
     ```
     """
-    num_views = arguments.check_count("num_views", num_views, 1)
-    counter = counter_from(epoch_counter, initial_epoch)
+    num_views = check_count("num_views", num_views, 1)
+    counter = epoch_counter or EpochCounter()
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
     table = load_table(directory, tokenizer, max_length=max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
-    ragged = bool((table.views < num_views).any())
+    # All batches have one structure: where any group is short, each has a mask.
+    needs_mask = bool((table.views < num_views).any())
     choose = functools.partial(
         view_choice.choose_groups,
         view_choice.Pools.of(table),
@@ -108,7 +106,7 @@ def read_augmented(
 
     def finish(inputs, examples, rows, real):
         x = {"views": inputs}
-        if ragged:
+        if needs_mask:
             x["mask"] = real
         y = tf.gather(labels, examples)
         if predictions is None:
@@ -132,7 +130,6 @@ def read_plain(
     window: int = WINDOW,
     drop_remainder: bool = False,
     epoch_counter: EpochCounter | None = None,
-    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Reads plain examples of text, for baselines and for evaluation.
 
@@ -140,7 +137,11 @@ def read_plain(
     `"padding_mask"`, each (batch, length). By default they are the originals,
     in order. With `views` above 1 every epoch shows one of that many views of
     each example, and each of them once in `views` epochs: training on single
-    augmented examples.
+    augmented examples. So `views` epochs of them show what one epoch of
+    `read_augmented` with `num_views=views` shows, at the same cost, with as
+    many steps of batches of the same number of examples. (The baseline of
+    `keras_mmel.compare` draws a view of each group instead, from any dataset
+    of groups, whose views have no number by which they could take turns.)
 
     Args:
         data: A directory that `write_augmented` wrote, a source of examples
@@ -160,7 +161,6 @@ def read_plain(
         window: As of `read_augmented`.
         drop_remainder: As of `read_augmented`.
         epoch_counter: As of `read_augmented`.
-        initial_epoch: As of `read_augmented`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
@@ -179,17 +179,18 @@ def read_plain(
     examples = keras_mmel.text.read_plain(source, tokenizer=model.tokenizer)
     ```
     """
-    views = arguments.check_count("views", views, 1)
-    counter = counter_from(epoch_counter, initial_epoch)
+    views = check_count("views", views, 1)
+    counter = epoch_counter or EpochCounter()
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
     table = load_table(data, tokenizer, max_length=max_length)
-    given = _labels(table) if labels else None
+    example_labels = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
+    row_targets = None
+    if example_labels is not None and predictions is not None:
+        row_targets = _targets(table, predictions)
     pools = view_choice.Pools.of(table)
-    if predictions is not None and given is not None:
-        targets = _targets(table, predictions)
 
     @tf.autograph.experimental.do_not_convert
     def choose(epoch):
@@ -199,12 +200,12 @@ def read_plain(
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):
-        x = {name: part[:, 0] for name, part in inputs.items()}
-        if given is None:
-            return (x,)
-        if predictions is None:
-            return x, tf.gather(given, examples)
-        return x, tf.gather(targets, rows[:, 0])
+        x = {name: views_of[:, 0] for name, views_of in inputs.items()}
+        if row_targets is not None:
+            return x, tf.gather(row_targets, rows[:, 0])
+        if example_labels is not None:
+            return x, tf.gather(example_labels, examples)
+        return (x,)
 
     return make_batches(table, choose, finish, batching)
 
@@ -230,6 +231,7 @@ def _labels(table):
 
 
 def _teacher(table, wanted):
+    """The predictions of the rows, or None where they are not to be given."""
     if wanted not in (True, False, "auto"):
         raise ValueError(
             '`teacher` must be True, False or "auto". Received: '
