@@ -21,6 +21,7 @@ from keras_mmel.text.augmentation.scorer import WordScorer
 from keras_mmel.text.augmentation.search import beam_search
 from keras_mmel.text.augmentation.search import greedy
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.bert.tokenizer import check_max_length
 
 # Texts that are sorted by length and filled together, per slot: many of a model
 # of width 128, where full calls matter, one of BERT-base, where time passes.
@@ -127,14 +128,7 @@ class MaskedLMAugmenter:
                 f"Received: {pieces} tokens for a vocabulary of {rows}"
             )
         longest = len(self._encoder.positions)
-        if max_length is None:
-            max_length = longest
-        self.max_length = check_count("max_length", max_length, 3)
-        if max_length > longest:
-            raise ValueError(
-                f"`max_length` must be at most {longest}, the longest "
-                f"sequence of the masked LM. Received: max_length={max_length}"
-            )
+        self.max_length = check_max_length(max_length, longest)
         if num_beams is None:
             num_beams = num_augmented + 1
         self.num_beams = check_count("num_beams", num_beams, num_augmented)

@@ -146,10 +146,7 @@ def load_text_classifier(
     config = presets.read_config(directory)
     if "registered_name" in config:
         source = keras_hub.models.BertBackbone.from_preset(str(directory))
-        rates = {}
-        if dropout is not None:
-            rates = {"dropout": dropout, "attention_dropout": dropout}
-        backbone = _encoder_of_keras_hub(source, **rates)
+        backbone = _encoder_of_keras_hub(source, dropout)
         tokenizer = _tokenizer(directory, backbone)
     else:
         if dropout is not None:
@@ -240,8 +237,10 @@ def _masked_lm_of_keras_hub(directory):
     return model
 
 
-def _encoder_of_keras_hub(source, **changed):
-    settings = _KERAS_HUB_BACKBONE | source.get_config() | changed
+def _encoder_of_keras_hub(source, dropout=None):
+    settings = _KERAS_HUB_BACKBONE | source.get_config()
+    if dropout is not None:
+        settings |= {"dropout": dropout, "attention_dropout": dropout}
     backbone = BertBackbone.from_config(settings)
     backbone.set_weights(source.get_weights())
     return backbone

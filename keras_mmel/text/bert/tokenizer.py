@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import pathlib
 import re
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_mmel import extras
+from keras_mmel.counts import check_count
 from keras_mmel.text.bert import tokenizer_files
 from keras_mmel.text.bert.tokenizer_files import SPECIAL
 
@@ -42,22 +44,6 @@ class Encoded:
     sequence_ids: tuple[int | None, ...]
 
 
-def _join(sides, cls_id, sep_id, max_length):
-    """Puts one or two encodings of the library between special tokens."""
-    sizes = [len(side.ids) for side in sides]
-    if max_length is not None:
-        sizes = longest_first(sizes, max_length)
-    # A token a row, with the fields of `Encoded`.
-    tokens = [(cls_id, 0, (0, 0), None, None)]
-    for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
-        same = [number] * size
-        # As many as tokens stay: there the shortest of these ends.
-        fields = (side.ids, same, side.offsets, side.word_ids, same)
-        tokens += zip(*fields, strict=False)
-        tokens.append((sep_id, number, (0, 0), None, None))
-    return Encoded(*zip(*tokens, strict=True))
-
-
 def longest_first(sizes: Sequence[int], max_length: int) -> list[int]:
     """Cuts a sentence or a pair to a length, the longer sentence first.
 
@@ -84,13 +70,36 @@ def longest_first(sizes: Sequence[int], max_length: int) -> list[int]:
     if len(sizes) == 1:
         return [min(sizes[0], room)]
     first, second = sizes
-    half = room // 2
-    if first > second:
-        half += room % 2
-    return [
-        min(first, max(half, room - second)),
-        min(second, max(room - half, room - first)),
-    ]
+    # Of an odd number of tokens the longer one has one more.
+    half = (room + (first > second)) // 2
+    first_size = min(first, max(half, room - second))
+    return [first_size, min(second, max(room - half, room - first))]
+
+
+def check_max_length(max_length: int | None, longest: int) -> int:
+    """Returns a length to cut to that a model can take, or raises.
+
+    Args:
+        max_length: Longest input in tokens, special tokens included; `None`
+            for all that the model can take.
+        longest: Positions of the model.
+
+    Returns:
+        `max_length`, or `longest` where it is `None`.
+
+    Raises:
+        TypeError: If `max_length` is no integer.
+        ValueError: If it is above `longest` or below 3, the special tokens of
+            a pair.
+    """
+    if max_length is None:
+        return longest
+    if check_count("max_length", max_length, 3) > longest:
+        raise ValueError(
+            f"`max_length` must be at most {longest}, the longest sequence "
+            f"that the model can take. Received: max_length={max_length}"
+        )
+    return max_length
 
 
 class Tokenizer:
@@ -162,14 +171,11 @@ class Tokenizer:
         added = state.get("added_tokens") or []
         banned = {a["content"] for a in added if a.get("special")}
         banned.update(SPECIAL, [""])
-        self.banned_ids: np.ndarray = np.array(
-            [
-                i
-                for i, piece in enumerate(self.vocabulary)
-                if piece in banned or _UNUSED.fullmatch(piece)
-            ],
-            dtype=np.int32,
-        )
+        is_banned = [
+            piece in banned or _UNUSED.fullmatch(piece) is not None
+            for piece in self.vocabulary
+        ]
+        self.banned_ids: np.ndarray = np.flatnonzero(is_banned).astype("int32")
 
     @classmethod
     def from_directory(cls, path: str | pathlib.Path) -> "Tokenizer":
@@ -255,21 +261,28 @@ class Tokenizer:
                 f"`max_length` must be at least {least}, the number of special "
                 f"tokens. Received: max_length={max_length}"
             )
-        encodings = iter(
-            self._tokenizer.encode_batch(
-                [side for sides in split_texts for side in sides],
-                add_special_tokens=False,
-            )
-        )
+        encode = self._tokenizer.encode_batch
+        all_sides = list(itertools.chain.from_iterable(split_texts))
+        encodings = iter(encode(all_sides, add_special_tokens=False))
         return [
-            _join(
-                [next(encodings) for _ in sides],
-                self.cls_id,
-                self.sep_id,
-                max_length,
-            )
+            self._join([next(encodings) for _ in sides], max_length)
             for sides in split_texts
         ]
+
+    def _join(self, sides, max_length):
+        """Puts one or two encodings of the library between special tokens."""
+        sizes = [len(side.ids) for side in sides]
+        if max_length is not None:
+            sizes = longest_first(sizes, max_length)
+        # A token a row, with the fields of `Encoded`.
+        tokens = [(self.cls_id, 0, (0, 0), None, None)]
+        for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
+            same = [number] * size
+            # As many as tokens stay: there the shortest of these ends.
+            fields = (side.ids, same, side.offsets, side.word_ids, same)
+            tokens += zip(*fields, strict=False)
+            tokens.append((self.sep_id, number, (0, 0), None, None))
+        return Encoded(*zip(*tokens, strict=True))
 
 
 def _sides(text, index):

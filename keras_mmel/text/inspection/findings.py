@@ -98,19 +98,20 @@ def inspect_records(
     draw = random.Random(seed)
     # A dict keeps the order in which they were asked for.
     wanted: dict = {str(name): None for name in example_ids}
-    drawn: list = []
+    drawn: dict = {}
     for number, record in enumerate(records):
         counts.add_texts(record)
         counts.add_teacher(record)
         if record.example_id in wanted:
             wanted[record.example_id] = record
-        if len(drawn) < num_examples:
-            drawn.append((number, record))
-        else:
-            place = draw.randrange(number + 1)  # algorithm R
-            if place < num_examples:
-                drawn[place] = (number, record)
-    shown = [record for _, record in sorted(drawn, key=lambda pair: pair[0])]
+        # Algorithm R: the first ones are drawn, later ones take their places.
+        place = number
+        if number >= num_examples:
+            place = draw.randrange(number + 1)
+        if place < num_examples:
+            drawn[place] = (number, record)
+    in_order = sorted(drawn.values(), key=lambda pair: pair[0])
+    shown = [record for _, record in in_order]
     if wanted:
         shown = [record for record in wanted.values() if record is not None]
     return Findings(
@@ -164,14 +165,14 @@ class _Counts:
                 continue
             decision = _decision(view.teacher)
             distance = abs(decision - original)
-            agrees = is_known and abs(decision - label) <= REGRESSION_GAP
             self.add(_AS_ORIGINAL, distance <= REGRESSION_GAP)
             if is_value:
                 self.add(_DISTANCE, distance)
             if is_known:
+                agrees = abs(decision - label) <= REGRESSION_GAP
                 self.add(_LABEL_KEPT, agrees)
-            if is_known and not is_value:
-                self.add(label, agrees)
+                if not is_value:
+                    self.add(label, agrees)
 
     def tables(self, label_names):
         fewest, most = min(self.views, default=0), max(self.views, default=0)
@@ -216,14 +217,10 @@ class _Counts:
             return [("teacher", "no predictions; `keras-mmel label` adds them")]
         if not self.sizes[_DISTANCE]:
             return [(name, self._of(name)) for name in names]
+        near = f", within {REGRESSION_GAP}"
+        rows = [(name + near, self._of(name)) for name in names]
         mean = self.totals[_DISTANCE] / self.sizes[_DISTANCE]
-        return [
-            *(
-                (f"{name}, within {REGRESSION_GAP}", self._of(name))
-                for name in names
-            ),
-            (_DISTANCE, f"{mean:.3f}"),
-        ]
+        return [*rows, (_DISTANCE, f"{mean:.3f}")]
 
     def _share(self, name):
         if not self.sizes[name]:
@@ -245,9 +242,8 @@ def _share_replaced(original, view):
     words = _length(view)
     if not words:
         return float(_length(original) > 0)
-    replaced = 0
-    for text, other in zip(original, view, strict=True):
-        replaced += sum(differs for _, differs in mark(text, other))
+    pairs = zip(original, view, strict=True)
+    replaced = sum(differs for pair in pairs for _, differs in mark(*pair))
     return replaced / words
 
 

@@ -140,10 +140,9 @@ def gatherer(table: TokenTable) -> Callable:
         # Padding reads on into the next row; only the last row has none.
         index = tf.minimum(tf.gather(starts, rows)[..., None] + places, last)
         second = is_token & (places >= tf.gather(borders, rows)[..., None])
+        ids = tf.where(is_token, tf.gather(token_ids, index), PAD_ID)
         return {
-            "token_ids": tf.where(
-                is_token, tf.gather(token_ids, index), PAD_ID
-            ),
+            "token_ids": ids,
             "segment_ids": tf.cast(second, tf.int32),
             "padding_mask": tf.cast(is_token, tf.int32),
         }

@@ -162,9 +162,8 @@ def make_table(
         rows: list = []
         for record in chunk:
             rows += [record, *record.views]
-        for row, ids in zip(
-            rows, _ids_of(rows, tokenizer, max_length), strict=True
-        ):
+        ids_of_rows = _ids_of(rows, tokenizer, max_length)
+        for row, ids in zip(rows, ids_of_rows, strict=True):
             tokens.extend(ids)
             lengths.append(len(ids))
             borders.append(_border(ids))
