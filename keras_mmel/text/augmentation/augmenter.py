@@ -281,8 +281,7 @@ def _tokenizer_of(masked_lm, tokenizer):
         raise TypeError(
             "`masked_lm` must have a `tokenizer` of the class "
             "`keras_mmel.text.Tokenizer`, as `load_masked_lm` gives it, or "
-            "`tokenizer` must be given: "
-            "`tokenizer=Tokenizer.from_directory(...)`. Received: "
+            "give `tokenizer=Tokenizer.from_directory(...)`. Received: "
             f"{type(tokenizer).__name__}"
         )
     return tokenizer

@@ -265,13 +265,12 @@ def _block(layer):
     width, heads = dense[0].kernel.shape[:2]
     kernels = [tf.reshape(_float(d.kernel), [width, -1]) for d in dense]
     biases = [tf.reshape(_float(d.bias), [-1]) for d in dense]
+    output = attention.output_dense
+    output_kernel = tf.reshape(_float(output.kernel), [-1, width])
     return Block(
         heads=int(heads),
         qkv=Dense(tf.concat(kernels, 1), tf.concat(biases, 0)),
-        output=Dense(
-            tf.reshape(_float(attention.output_dense.kernel), [-1, width]),
-            _float(attention.output_dense.bias),
-        ),
+        output=Dense(output_kernel, _float(output.bias)),
         attention_norm=_norm(layer._self_attention_layer_norm),
         up=_dense(layer._feedforward_intermediate_dense),
         activation=layer._feedforward_intermediate_dense.activation,

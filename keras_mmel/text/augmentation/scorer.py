@@ -35,11 +35,10 @@ class WordScorer:
         table = tf.TensorSpec((None, None), tf.int32)
         column = tf.TensorSpec((None,), tf.int32)
         count = tf.TensorSpec((), tf.int32)
+        # Shapes stay open: one trace serves all of them.
+        signature = (table, table, column, column, count)
         self._step = tf.function(
-            self._best,
-            # Shapes stay open: one trace serves all of them.
-            input_signature=(table, table, column, column, count),
-            autograph=False,
+            self._best, input_signature=signature, autograph=False
         )
 
     def rank(
@@ -64,12 +63,9 @@ class WordScorer:
             log-probabilities among the allowed words; all of these where
             `count` is larger.
         """
+        count = min(count, len(self.allowed))
         best, indices, totals = self._step(
-            token_ids,
-            segment_ids,
-            lengths,
-            positions,
-            min(count, len(self.allowed)),
+            token_ids, segment_ids, lengths, positions, count
         )
         log_probs = best.numpy().astype("float64") - totals.numpy()[:, None]
         return self.allowed[indices.numpy()], log_probs

@@ -33,6 +33,5 @@ for _name, _module in {
     "BertMaskedLM": "masked_lm",
     "BertTextClassifier": "classifier",
 }.items():
-    keras.saving.register_keras_serializable("keras_mmel", _name)(
-        _stand_in(_name, _module)
-    )
+    _register = keras.saving.register_keras_serializable("keras_mmel", _name)
+    _register(_stand_in(_name, _module))

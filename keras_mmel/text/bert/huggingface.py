@@ -137,13 +137,12 @@ def make_backbone(config: dict) -> BertBackbone:
                 f"config.json must have {name}={only!r}: other encoders are "
                 f"not supported. Received: {name}={config[name]!r}"
             )
-    return BertBackbone(
-        **{ours: config[theirs] for ours, theirs in _SIZES.items()},
-        **{
-            ours: config.get(theirs, default)
-            for ours, (theirs, default) in _SETTINGS.items()
-        },
-    )
+    sizes = {ours: config[theirs] for ours, theirs in _SIZES.items()}
+    settings = {
+        ours: config.get(theirs, default)
+        for ours, (theirs, default) in _SETTINGS.items()
+    }
+    return BertBackbone(**sizes, **settings)
 
 
 def load_encoder(
@@ -170,9 +169,8 @@ def load_encoder(
         if has_pooler or not name.startswith("pooler."):
             assign(variable, tensors, name)
             loaded.add(name)
-    unused = sorted(
-        n for n in tensors if n.startswith("encoder.") and n not in loaded
-    )
+    in_blocks = {name for name in tensors if name.startswith("encoder.")}
+    unused = sorted(in_blocks - loaded)
     if unused:
         raise ValueError(
             "config.json must describe the whole encoder. Received: "

@@ -94,7 +94,8 @@ def check_max_length(max_length: int | None, longest: int) -> int:
     """
     if max_length is None:
         return longest
-    if check_count("max_length", max_length, 3) > longest:
+    max_length = check_count("max_length", max_length, 3)
+    if max_length > longest:
         raise ValueError(
             f"`max_length` must be at most {longest}, the longest sequence "
             f"that the model can take. Received: max_length={max_length}"

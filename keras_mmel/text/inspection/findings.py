@@ -3,7 +3,6 @@
 import dataclasses
 import random
 from collections import Counter
-from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -125,9 +124,10 @@ class _Counts:
     """Sums over records, by the names under which they are shown."""
 
     def __init__(self):
-        self.views = Counter()
-        self.lengths = defaultdict(Counter)
-        self.labels = Counter()
+        self.views, self.labels = Counter(), Counter()
+        # How many texts there are of each length.
+        self.original_words, self.view_words = Counter(), Counter()
+        self.original_tokens = Counter()
         # Of each share and mean, by its name or the class that it is of.
         self.totals, self.sizes = Counter(), Counter()
 
@@ -137,15 +137,13 @@ class _Counts:
         self.sizes[name] += 1
 
     def add_texts(self, record):
-        original = record.texts
-        views = [view.texts for view in record.views]
-        self.views[len(views)] += 1
-        self.lengths["words of an original"][_length(original)] += 1
-        if len(record.token_ids):
-            self.lengths["tokens of an original"][len(record.token_ids)] += 1
-        for view in views:
-            self.lengths["words of a view"][_length(view)] += 1
-            self.add(_REPLACED, _share_replaced(original, view))
+        self.views[len(record.views)] += 1
+        self.original_words[_length(record.texts)] += 1
+        if record.token_ids:
+            self.original_tokens[len(record.token_ids)] += 1
+        for view in record.views:
+            self.view_words[_length(view.texts)] += 1
+            self.add(_REPLACED, _share_replaced(record.texts, view.texts))
 
     def add_teacher(self, record):
         label = record.label
@@ -179,37 +177,35 @@ class _Counts:
         each = f"{most} of each"
         if fewest < most:
             each = f"{fewest} to {most} of an"
-        views = self.lengths["words of a view"].total()
-        kinds = (
-            "words of an original",
-            "words of a view",
-            "tokens of an original",
-        )
+        lengths = {
+            "words of an original": self.original_words,
+            "words of a view": self.view_words,
+            "tokens of an original": self.original_tokens,
+        }
         tables = {
             "Size": [
                 ("examples", f"{self.views.total()}"),
-                ("views", f"{views}, {each} example"),
+                ("views", f"{self.view_words.total()}, {each} example"),
             ],
             "Lengths": [
-                (kind, _spread(self.lengths[kind]))
-                for kind in kinds
-                if self.lengths[kind]
+                (name, _spread(counts))
+                for name, counts in lengths.items()
+                if counts
             ],
             "Views": [(_REPLACED, self._share(_REPLACED))],
             "Teacher": self._teacher_rows(),
         }
-        classes = sorted(name for name in self.sizes if isinstance(name, int))
-        if classes:
-            tables["Views with the label of their original, by label"] = [
-                (_name(label, label_names), self._of(label))
-                for label in classes
-            ]
-        if self.labels:
-            tables["Labels"] = [
-                (_name(label, label_names), f"{count} examples")
-                for label, count in sorted(self.labels.items())
-            ]
-        return list(tables.items())
+        names = {label: _name(label, label_names) for label in self.labels}
+        labels = sorted(names)
+        tables["Views with the label of their original, by label"] = [
+            (names[label], self._of(label))
+            for label in labels
+            if self.sizes[label]
+        ]
+        tables["Labels"] = [
+            (names[label], f"{self.labels[label]} examples") for label in labels
+        ]
+        return [(title, rows) for title, rows in tables.items() if rows]
 
     def _teacher_rows(self):
         names = (_OWN_LABEL, _LABEL_KEPT, _AS_ORIGINAL)

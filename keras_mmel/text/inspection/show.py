@@ -39,7 +39,7 @@ def to_terminal(
             if view.teacher:
                 texts[-1] += f"  <{_visible(view.teacher)}>"
             # The number stands before the first text of a pair alone.
-            starts = [f"{view.number or '':>2} ", "   "]
+            starts = [f"{view.number:>2} " if view.number else "   ", "   "]
             for start, text in zip(starts, texts, strict=False):
                 lines.append(_wrap(start, text, width))
         lines.append("")

@@ -69,9 +69,8 @@ def make_batches(
         ValueError: If there are too few examples for a batch.
     """
     examples, batch_size = len(table), batching.batch_size
-    batches = arguments.count_batches(
-        examples, batch_size, batching.drop_remainder
-    )
+    drop_remainder = batching.drop_remainder
+    batches = arguments.count_batches(examples, batch_size, drop_remainder)
     counter = batching.epoch_counter
     lengths = tf.constant(padded_lengths(table))
     keys = tf.constant(table.keys)
@@ -87,7 +86,7 @@ def make_batches(
             )
         else:
             order, shown = tf.range(examples), tf.range(batches)
-        if batching.drop_remainder:
+        if drop_remainder:
             # The last one of the order is the one that is not full.
             shown = tf.boolean_mask(shown, shown < batches)
 
@@ -95,7 +94,7 @@ def make_batches(
         def pick(batch):
             start = tf.cast(batch, tf.int32) * batch_size
             chosen = order[start : start + batch_size]
-            if batching.drop_remainder:
+            if drop_remainder:
                 chosen = tf.ensure_shape(chosen, [batch_size])
             return (
                 chosen,

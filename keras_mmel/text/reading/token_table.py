@@ -155,23 +155,23 @@ def make_table(
             are not there, or two teachers' predictions differ in their length.
     """
     max_length = check_count("max_length", max_length, MIN_LENGTH)
-    tokens, lengths, borders = array.array("i"), [], []
-    counts, labels, teachers, example_ids = [], [], [], []
+    # Of tokens there are so many that a list would not fit into memory.
+    tokens, lengths, borders, teachers = array.array("i"), [], [], []
+    counts, labels, example_ids = [], [], []
     records = iter(records)
     while chunk := list(itertools.islice(records, _CHUNK)):
         rows: list = []
         for record in chunk:
             rows += [record, *record.views]
+            counts.append(1 + len(record.views))
+            labels.append(record.label)
+            example_ids.append(record.example_id)
         ids_of_rows = _ids_of(rows, tokenizer, max_length)
         for row, ids in zip(rows, ids_of_rows, strict=True):
             tokens.extend(ids)
             lengths.append(len(ids))
             borders.append(_border(ids))
             teachers.append(row.teacher)
-        for record in chunk:
-            counts.append(1 + len(record.views))
-            labels.append(record.label)
-            example_ids.append(record.example_id)
     if not example_ids:
         raise ValueError("There must be an example. Received: 0 examples")
     return TokenTable(

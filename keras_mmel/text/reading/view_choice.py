@@ -59,9 +59,8 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     # Where there are too few, all of them come, and none depends on the draw.
     wanted = tf.minimum(num_views - 1, largest)
     drawn = tf.argsort(ranks, axis=1, stable=True)[:, :wanted]
-    drawn = tf.pad(
-        tf.cast(drawn, tf.int64), [[0, 0], [0, num_views - 1 - wanted]]
-    )
+    missing = num_views - 1 - wanted
+    drawn = tf.pad(tf.cast(drawn, tf.int64), [[0, 0], [0, missing]])
     real = tf.range(num_views - 1) < pool[:, None]
     original = pools.first[:, None]
     rows = tf.where(real, original + 1 + drawn, original)

@@ -64,14 +64,12 @@ class GraphTokenizer(tf.Module):
         self._unknown = model["unk_token"]
         self._prefix = model["continuing_subword_prefix"]
         self._longest_word = model["max_input_chars_per_word"]
-        self._longest_piece = max(map(len, model["vocab"]))
-        self._ids = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                tf.constant(list(model["vocab"])),
-                tf.constant(list(model["vocab"].values()), tf.int32),
-            ),
-            default_value=-1,
-        )
+        vocabulary = model["vocab"]
+        self._longest_piece = max(map(len, vocabulary))
+        pieces = tf.constant(list(vocabulary))
+        ids = tf.constant(list(vocabulary.values()), tf.int32)
+        table = tf.lookup.KeyValueTensorInitializer(pieces, ids)
+        self._ids = tf.lookup.StaticHashTable(table, default_value=-1)
 
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None
@@ -109,10 +107,9 @@ class GraphTokenizer(tf.Module):
         segments = tf.zeros_like(mask)
         if second is not None:
             segments = mask - tf.sequence_mask(a + 2, longest, tf.int32)
+        pad_id = self._tokenizer.pad_id
         return {
-            "token_ids": joined.to_tensor(
-                self._tokenizer.pad_id, shape=tf.shape(mask)
-            ),
+            "token_ids": joined.to_tensor(pad_id, shape=tf.shape(mask)),
             "segment_ids": segments,
             "padding_mask": mask,
         }
