@@ -242,6 +242,7 @@ class MaskedLMAugmenter:
         return digest.hexdigest()
 
     def _augment(self, names, texts):
+        """The samples of texts that are in memory together."""
         encodings = self.tokenizer.encode(texts, self.max_length)
         masked_texts = [
             self._masking.mask(encoded, name)
@@ -260,6 +261,8 @@ class MaskedLMAugmenter:
         return samples
 
     def _fill(self, sequences):
+        """For each sequence its fillings, by the search that was asked for."""
+        # Texts without a word that may be masked give none.
         if not sequences:
             return []
         rank = self._scorer.rank

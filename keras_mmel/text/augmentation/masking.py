@@ -53,6 +53,7 @@ class Masking:
 
     @functools.cached_property
     def _banned(self):
+        # A set, since every token of every text is looked up.
         return frozenset(self.tokenizer.banned_ids.tolist())
 
     def mask(self, encoded: Encoded, example_id: str) -> list[Masked]:
@@ -67,6 +68,7 @@ class Masking:
             filled by themselves, without those where nothing can be masked.
         """
         sides: list[tuple[int, ...]] = [(0,)]
+        # Of a pair, also where its second sentence is empty: there is a [SEP].
         if 1 in encoded.segment_ids:
             sides = [(0,), (1,)] if self.separate else [(0, 1)]
         masked = [self._mask_sides(encoded, s, example_id) for s in sides]
@@ -81,6 +83,7 @@ class Masking:
             i for i in places if encoded.token_ids[i] not in self._banned
         ]
         if self.unit == "word":
+            # Words of several pieces stay, but count for the share to mask.
             words = list(
                 zip(encoded.sequence_ids, encoded.word_ids, strict=True)
             )
@@ -103,6 +106,7 @@ class Masking:
             cls_id, sep_id = tokenizer.cls_id, tokenizer.sep_id
             token_ids = np.array([cls_id, *token_ids[places], sep_id], "int32")
             segment_ids = np.zeros_like(token_ids)
+            # Its [CLS] takes the place in front of its first token.
             start = places[0] - 1
         return Masked(
             token_ids,

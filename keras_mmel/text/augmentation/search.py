@@ -52,8 +52,8 @@ def greedy(
 
     def add(tasks):
         """Fills sequences, each from its first word of a rank on."""
-        index = np.array([i for i, _ in tasks], int)
-        ranks = np.array([first_rank for _, first_rank in tasks], int)
+        # The numbers of the sequences and the ranks, also where there are none.
+        index, ranks = np.array(tasks, int).reshape(-1, 2).T
         fillings = _fill_rest(
             [sequences[i] for i in index],
             words[index, ranks][:, None],
@@ -66,6 +66,7 @@ def greedy(
             if filled.token_ids != sequences[i].original:
                 samples[i].append(filled)
 
+    # One rank more than samples: a sample may be the original, but only one.
     ranks = range(words.shape[1])
     add([(i, r) for i in range(len(sequences)) for r in ranks[:num_samples]])
     short = [i for i, of_one in enumerate(samples) if len(of_one) < num_samples]
@@ -156,8 +157,10 @@ def _fill_rest(sequences, words, scores, rank, slots):
     token_ids, segment_ids, lengths, positions = _as_rows(sequences)
     beams = words.shape[1]
     token_ids = np.repeat(token_ids[:, None], beams, axis=1)
+    # The first mask of every beam takes its word.
     token_ids[np.arange(len(sequences)), :, positions[:, 0]] = words
     scores = scores.copy()
+    # How many masks each sequence has, and how many of them are filled.
     masks = np.array([len(s.positions) for s in sequences])
     filled = np.ones_like(masks)
     waiting = _longest_first(lengths)
@@ -213,6 +216,7 @@ def _as_rows(sequences):
 
 
 def _padded(rows):
+    """Rows of several lengths as one int32 table, padded with zeros."""
     table = np.zeros((len(rows), max(map(len, rows), default=1)), "int32")
     for index, row in enumerate(rows):
         table[index, : len(row)] = row

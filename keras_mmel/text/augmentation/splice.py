@@ -60,6 +60,7 @@ def splice(
     if not changed:
         return text
     parts: list[str] = []
+    # Where the token before ends in `text`, and whether it is another one now.
     end, after_change = 0, False
     for first, last in _clusters(spans):
         start = spans[first][0]

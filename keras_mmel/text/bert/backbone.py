@@ -134,6 +134,7 @@ class BertBackbone(keras_hub.models.BertBackbone):
     ):
         if attention_dropout is None:
             attention_dropout = dropout
+        # What follows makes the layers by these, and a config holds them.
         self.vocabulary_size = vocabulary_size
         self.num_layers = num_layers
         self.num_heads = num_heads
@@ -143,7 +144,7 @@ class BertBackbone(keras_hub.models.BertBackbone):
         self.attention_dropout = attention_dropout
         self.max_sequence_length = max_sequence_length
         self.num_segments = num_segments
-        self.cls_token_index = 0
+        self.cls_token_index = 0  # as keras-hub's has it
         self.hidden_act = hidden_act
         self.layer_norm_eps = layer_norm_eps
         self.initializer_range = initializer_range

@@ -94,6 +94,7 @@ def _files(directory):
     index = directory / "model.safetensors.index.json"
     if single.exists():
         return [single]
+    # A large model is in several files, which the index names.
     if not index.exists():
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors "
@@ -162,6 +163,7 @@ def load_encoder(
         ValueError: If a tensor is missing, has another shape, or belongs to a
             block that the encoder does not have.
     """
+    # A masked LM is often stored without one.
     has_pooler = "pooler.dense.weight" in tensors
     loaded = set()
     for variable in backbone.weights:
@@ -230,6 +232,7 @@ def assign(
             f"{len(tensors)} tensors without it"
         )
     value = tensors[name]
+    # PyTorch's linear layers hold (out, in), Keras's dense ones (in, out).
     if variable.path.endswith("kernel"):
         value = value.T
     shape = tuple(variable.shape)

@@ -83,6 +83,7 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
         head_act=backbone.hidden_act,
         head_eps=backbone.layer_norm_eps,
     )
+    # A pooler is not needed: the head looks at single tokens.
     huggingface.load_encoder(backbone, tensors)
     # Two names of one parameter; where both are stored, transformers computes
     # with the decoder's.
@@ -90,6 +91,7 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     if bias is not None:
         tensors.setdefault(f"{_HEAD}.decoder.bias", bias)
     for variable in model.masked_lm_head.weights:
+        # Tied embeddings are the backbone's, and loaded already.
         if variable.path.startswith("mlm_head/"):
             name = huggingface.tensor_name(variable.path)
             huggingface.assign(variable, tensors, name)

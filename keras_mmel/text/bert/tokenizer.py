@@ -149,6 +149,7 @@ class Tokenizer:
                 "`tokenizer` must have a WordPiece model, as BERT's have. "
                 f"Received: model of type {kind!r}"
             )
+        # A checkpoint may bring settings that cut and pad; here `encode` cuts.
         state["truncation"] = state["padding"] = None
         self._state = state
         self._tokenizer = library.Tokenizer.from_str(json.dumps(state))
@@ -162,6 +163,7 @@ class Tokenizer:
                 f"its vocabulary. Received: a vocabulary of {len(ids)} pieces "
                 f"without {missing}"
             )
+        # In the order of `SPECIAL`.
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             ids[piece] for piece in SPECIAL
         )
@@ -208,11 +210,9 @@ class Tokenizer:
         """Returns the tokenizer as JSON, in the format of `tokenizer.json`."""
         return self._tokenizer.to_str()
 
-    def __getstate__(self):
-        return self.to_json()
-
-    def __setstate__(self, state):
-        self._read(state)
+    def __reduce__(self):
+        # The library's own copy would forget `encode_special_tokens`.
+        return type(self).from_json, (self.to_json(),)
 
     @property
     def tokenizer(self):

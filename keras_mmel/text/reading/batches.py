@@ -112,21 +112,32 @@ def make_batches(
 
     # Picks are cheap and come from one thread; ids are gathered by two.
     picks = numbered_passes(counter, one_pass)
-    made = picks.map(make, num_parallel_calls=2, deterministic=True)
-    return count_passes(counter, made.prefetch(4), batches)
+    elements = picks.map(make, num_parallel_calls=2, deterministic=True)
+    return count_passes(counter, elements.prefetch(4), batches)
 
 
 def padded_lengths(table: TokenTable) -> np.ndarray:
-    """Lengths of the rows up to the next step, int64.
+    """The lengths to which rows are padded, int64 (rows,).
 
-    Never more than the longest row: a model may have no further positions.
+    They are multiples of 4, but never more than the longest row: a model may
+    have no further positions.
     """
+    # Division rounds down, so of the negative it rounds up.
     padded = -(-table.lengths // LENGTH_STEP) * LENGTH_STEP
     return np.minimum(padded, table.lengths.max())
 
 
 def gatherer(table: TokenTable) -> Callable:
-    """A function from rows (batch, views) and a length to a model's inputs."""
+    """Makes a function from rows and a length to a model's inputs.
+
+    Args:
+        table: The ids, which become tensors once.
+
+    Returns:
+        A function of rows, an integer tensor of any shape, and the length to
+        which they are padded. It gives int32 `token_ids`, `segment_ids` and
+        `padding_mask`, each (*rows, length).
+    """
     token_ids = tf.constant(table.token_ids)
     starts = tf.constant(table.starts[:-1])
     lengths = tf.constant(table.lengths)

@@ -237,21 +237,20 @@ def _teacher(table, wanted):
             '`teacher` must be True, False or "auto". Received: '
             f"teacher={wanted!r}"
         )
-    if not wanted:
-        return None
-    if table.teacher is not None:
-        return tf.constant(table.teacher)
-    if wanted is True:
+    if wanted is True and table.teacher is None:
         raise ValueError(
             "Files without predictions of a teacher must be labelled first, "
             "with `keras-mmel label` or `label_augmented`. Received: "
             "teacher=True"
         )
-    return None
+    if not wanted or table.teacher is None:
+        return None
+    return tf.constant(table.teacher)
 
 
 def _targets(table, predictions):
     """What every row is trained against, float32 (rows, classes or 1)."""
+    # Augmented views keep the teacher's word, originals get their own label.
     targets = predictions.numpy().copy()
     originals = table.first[:-1]
     if table.labels.dtype == np.int64:

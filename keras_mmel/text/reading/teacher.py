@@ -127,6 +127,7 @@ def _with_predictions(records, predictions):
 
 def weights_hash(model: keras.Model) -> str:
     """32 hex digits that change with the weights of a model."""
+    # Paths and shapes keep apart what has the same bytes in another order.
     digest = hashlib.blake2b(digest_size=16)
     for weight in model.weights:
         array = weight.numpy()

@@ -103,6 +103,7 @@ def load_table(
     """
     if isinstance(data, TokenTable):
         return data
+    # Only files have ids that somebody made already.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
         data, tokenizer = files, encoder_for(files.manifest, tokenizer)
@@ -127,7 +128,7 @@ def encoder_for(
         The tokenizer, or `None` where the ids in the files are to be taken:
         it made them, or there is none.
     """
-    made_by = (manifest.made.get("augmenter") or {}).get("tokenizer")
+    made_by = manifest.made.get("augmenter", {}).get("tokenizer")
     if tokenizer is None or tokenizer.fingerprint == made_by:
         return None
     return tokenizer
@@ -189,6 +190,7 @@ def make_table(
 def hash_id(example_id: str) -> int:
     """A hash of an example's id, an int64 that is not negative."""
     digest = hashlib.blake2b(example_id.encode(), digest_size=8).digest()
+    # Without the lowest bit it has 63, which an int64 holds.
     return int.from_bytes(digest, "little") >> 1
 
 
@@ -251,6 +253,7 @@ def _labels(labels):
 
 def _teacher(teachers):
     sizes = {len(prediction) for prediction in teachers}
+    # A few without one, and all are given up: a batch has no gaps.
     if 0 in sizes:
         return None
     if len(sizes) > 1:

@@ -55,6 +55,7 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     ranks = seeds.ranks(
         seed, seeds.VIEWS, epoch, pools.keys[:, None], tf.cast(places, tf.int64)
     )
+    # Padding comes last, behind all that can be drawn.
     ranks = tf.where(is_view, ranks, tf.int64.max)
     # Where there are too few, all of them come, and none depends on the draw.
     wanted = tf.minimum(num_views - 1, largest)
@@ -82,6 +83,7 @@ def choose_one(pools: Pools, num_views: int, seed: int, epoch):
     Returns:
         Rows (examples, 1).
     """
+    # A cycle draws one group, and each of its epochs shows one row of it.
     cycle, turn = epoch // num_views, epoch % num_views
     rows, real = choose_groups(pools, num_views, seed, cycle)
     places = tf.range(num_views, dtype=tf.int64)

@@ -162,6 +162,7 @@ def _archive(classifier, tokenize, inputs, label_names):
 
     specs = [tf.TensorSpec([None], tf.string, name) for name in inputs]
     archive = keras.export.ExportArchive()
+    # Its table of pieces is a resource, which the SavedModel has to hold.
     archive.track(tokenize)
     archive.add_endpoint("serving_default", serve, specs)
     archive.add_endpoint("tokenize", encode, specs)
