@@ -64,43 +64,48 @@ def combine(
         The samples, as many as the sequence with the most fillings has.
     """
     samples = []
-    for index in range(max(map(len, fillings), default=0)):
-        token_ids = list(encoded.token_ids)
-        positions, log_prob = [], 0.0
-        for sequence, filled in zip(sequences, fillings, strict=True):
-            if index < len(filled):
-                places = [sequence.start + p for p in sequence.positions]
-                words = filled[index].token_ids
-                for place, word in zip(places, words, strict=True):
-                    token_ids[place] = word
-                positions += places
-                log_prob += filled[index].log_prob
-        samples.append(
-            Augmented(
-                _spliced(text, encoded, token_ids, vocabulary),
-                tuple(token_ids),
-                tuple(positions),
-                log_prob,
-            )
-        )
+    for rank in range(max(map(len, fillings), default=0)):
+        filled_sequences = [
+            (sequence, of_sequence[rank])
+            for sequence, of_sequence in zip(sequences, fillings, strict=True)
+            if rank < len(of_sequence)
+        ]
+        samples.append(_sample(text, encoded, filled_sequences, vocabulary))
     return samples
 
 
-def _spliced(text, encoded, token_ids, vocabulary):
-    """The text of a sample."""
-    sides = []
-    for side, old in enumerate((text,) if isinstance(text, str) else text):
-        places = [i for i, s in enumerate(encoded.sequence_ids) if s == side]
-        sides.append(
-            splice(
-                old,
-                [encoded.offsets[i] for i in places],
-                [vocabulary[token_ids[i]] for i in places],
-                {
-                    number
-                    for number, i in enumerate(places)
-                    if token_ids[i] != encoded.token_ids[i]
-                },
-            )
+def _sample(text, encoded, filled_sequences, vocabulary):
+    """The text with the fillings of some of its sequences put in."""
+    token_ids = list(encoded.token_ids)
+    positions, log_prob = [], 0.0
+    for sequence, filled in filled_sequences:
+        places = [sequence.start + p for p in sequence.positions]
+        for place, token_id in zip(places, filled.token_ids, strict=True):
+            token_ids[place] = token_id
+        positions += places
+        log_prob += filled.log_prob
+    if isinstance(text, str):
+        new_text = _new_side(text, 0, encoded, token_ids, vocabulary)
+    else:
+        new_text = tuple(
+            _new_side(sentence, side, encoded, token_ids, vocabulary)
+            for side, sentence in enumerate(text)
         )
-    return sides[0] if isinstance(text, str) else tuple(sides)
+    return Augmented(new_text, tuple(token_ids), tuple(positions), log_prob)
+
+
+def _new_side(sentence, side, encoded, token_ids, vocabulary):
+    """Sentence 0 or 1 of a sample as text."""
+    places = [i for i, s in enumerate(encoded.sequence_ids) if s == side]
+    # Not all that was masked: the word of before may have come back.
+    changed = {
+        number
+        for number, i in enumerate(places)
+        if token_ids[i] != encoded.token_ids[i]
+    }
+    return splice(
+        sentence,
+        spans=[encoded.offsets[i] for i in places],
+        pieces=[vocabulary[token_ids[i]] for i in places],
+        changed=changed,
+    )

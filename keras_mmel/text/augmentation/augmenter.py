@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
+from keras_mmel.counts import check_count
 from keras_mmel.text.augmentation.augmented import Augmented
 from keras_mmel.text.augmentation.augmented import combine
 from keras_mmel.text.augmentation.encoder import take_encoder
@@ -20,6 +21,7 @@ from keras_mmel.text.augmentation.scorer import WordScorer
 from keras_mmel.text.augmentation.search import beam_search
 from keras_mmel.text.augmentation.search import greedy
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.bert.tokenizer import check_max_length
 
 # Texts that are sorted by length and filled together, per slot: many of a model
 # of width 128, where full calls matter, one of BERT-base, where time passes.
@@ -71,8 +73,8 @@ class MaskedLMAugmenter:
     Raises:
         ValueError: If a setting is out of its range, or masked LM and
             tokenizer do not belong together.
-        TypeError: If `masked_lm` is not a BERT of keras-hub, or there is no
-            tokenizer.
+        TypeError: If `masked_lm` is not a BERT of keras-hub, there is no
+            tokenizer, or a count or the seed is no integer.
 
     Example:
 
@@ -106,12 +108,12 @@ class MaskedLMAugmenter:
         slots: int = 64,
         tokenizer: Tokenizer | None = None,
     ):
-        _at_least("num_augmented", num_augmented, 1)
-        _at_least("slots", slots, 1)
-        _at_least("seed", seed, None)
-        _among("search", search, ("greedy", "beam"))
-        _among("unit", unit, ("token", "word"))
-        _among("pairs", pairs, ("separate", "concatenated"))
+        self.num_augmented = check_count("num_augmented", num_augmented, 1)
+        self.slots = check_count("slots", slots, 1)
+        seed = check_count("seed", seed)
+        _check_choice("search", search, ("greedy", "beam"))
+        _check_choice("unit", unit, ("token", "word"))
+        _check_choice("pairs", pairs, ("separate", "concatenated"))
         if not 0 <= mask_ratio <= 1:
             raise ValueError(
                 "`mask_ratio` must be a number from 0 to 1. Received: "
@@ -119,37 +121,26 @@ class MaskedLMAugmenter:
             )
         self.tokenizer = _tokenizer_of(masked_lm, tokenizer)
         self._encoder = take_encoder(masked_lm)
-        words, known = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
-        if words > known:
+        pieces, rows = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
+        if pieces > rows:
             raise ValueError(
                 "The tokenizer must not have more tokens than the masked LM. "
-                f"Received: {words} tokens for a vocabulary of {known}"
+                f"Received: {pieces} tokens for a vocabulary of {rows}"
             )
-        allowed = words_to_fill_in(self.tokenizer, unit)
         longest = len(self._encoder.positions)
-        if max_length is None:
-            max_length = longest
-        _at_least("max_length", max_length, 3)
-        if max_length > longest:
-            raise ValueError(
-                f"`max_length` must be at most {longest}, the longest "
-                f"sequence of the masked LM. Received: max_length={max_length}"
-            )
+        self.max_length = check_max_length(max_length, longest)
         if num_beams is None:
             num_beams = num_augmented + 1
-        _at_least("num_beams", num_beams, num_augmented)
-        self.num_augmented = int(num_augmented)
+        self.num_beams = check_count("num_beams", num_beams, num_augmented)
         self.search = search
-        self.max_length = int(max_length)
-        self.num_beams = int(num_beams)
-        self.slots = int(slots)
         self._masking = Masking(
             self.tokenizer,
-            float(mask_ratio),
-            unit,
-            pairs == "separate",
-            int(seed),
+            mask_ratio=float(mask_ratio),
+            unit=unit,
+            separate=pairs == "separate",
+            seed=seed,
         )
+        allowed = words_to_fill_in(self.tokenizer, unit)
         self._scorer = WordScorer(self._encoder, allowed)
 
     def augment(
@@ -243,39 +234,47 @@ class MaskedLMAugmenter:
     @functools.cached_property
     def _weights_hash(self):
         digest = hashlib.blake2b(digest_size=16)
-        for part in tf.nest.flatten(self._encoder):
-            if isinstance(part, tf.Tensor):
-                digest.update(repr(tuple(part.shape)).encode())
-                digest.update(part.numpy().tobytes())
+        for leaf in tf.nest.flatten(self._encoder):
+            # The others are epsilons, numbers of heads and activations.
+            if isinstance(leaf, tf.Tensor):
+                digest.update(repr(tuple(leaf.shape)).encode())
+                digest.update(leaf.numpy().tobytes())
         return digest.hexdigest()
 
     def _augment(self, names, texts):
-        encoded = self.tokenizer.encode(texts, self.max_length)
-        masked = [
-            self._masking.mask(one, name)
-            for one, name in zip(encoded, names, strict=True)
+        """The samples of texts that are in memory together."""
+        encodings = self.tokenizer.encode(texts, self.max_length)
+        masked_texts = [
+            self._masking.mask(encoded, name)
+            for encoded, name in zip(encodings, names, strict=True)
         ]
-        sequences = [sequence for of_text in masked for sequence in of_text]
+        # The sequences of all texts are filled together, in full batches.
+        sequences = list(itertools.chain.from_iterable(masked_texts))
         fillings = iter(self._fill(sequences))
-        return [
-            combine(
-                text,
-                one,
-                of_text,
-                [next(fillings) for _ in of_text],
-                self.tokenizer.vocabulary,
-            )
-            for text, one, of_text in zip(texts, encoded, masked, strict=True)
-        ]
+        vocabulary = self.tokenizer.vocabulary
+        samples = []
+        for text, encoded, of_text in zip(
+            texts, encodings, masked_texts, strict=True
+        ):
+            own = list(itertools.islice(fillings, len(of_text)))
+            samples.append(combine(text, encoded, of_text, own, vocabulary))
+        return samples
 
     def _fill(self, sequences):
+        """For each sequence its fillings, by the search that was asked for."""
+        # Texts without a word that may be masked give none.
         if not sequences:
             return []
         rank = self._scorer.rank
         if self.search == "greedy":
             return greedy(sequences, rank, self.num_augmented, self.slots)
-        counts = self.num_augmented, self.num_beams
-        return beam_search(sequences, rank, *counts, self.slots)
+        return beam_search(
+            sequences,
+            rank,
+            num_samples=self.num_augmented,
+            num_beams=self.num_beams,
+            slots=self.slots,
+        )
 
 
 def _tokenizer_of(masked_lm, tokenizer):
@@ -285,8 +284,7 @@ def _tokenizer_of(masked_lm, tokenizer):
         raise TypeError(
             "`masked_lm` must have a `tokenizer` of the class "
             "`keras_mmel.text.Tokenizer`, as `load_masked_lm` gives it, or "
-            "`tokenizer` must be given: "
-            "`tokenizer=Tokenizer.from_directory(...)`. Received: "
+            "give `tokenizer=Tokenizer.from_directory(...)`. Received: "
             f"{type(tokenizer).__name__}"
         )
     return tokenizer
@@ -295,27 +293,16 @@ def _tokenizer_of(masked_lm, tokenizer):
 def _name_of(example_id):
     if isinstance(example_id, str):
         return example_id
-    if _is_whole(example_id):
-        return str(int(example_id))
-    raise TypeError(
-        "`example_ids` must be strings or integers. "
-        f"Received: {example_id!r} (of type {type(example_id).__name__})"
-    )
-
-
-def _is_whole(value):
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _at_least(name, value, least):
-    if not _is_whole(value) or (least is not None and value < least):
-        rule = "" if least is None else f" of at least {least}"
-        raise ValueError(
-            f"`{name}` must be an integer{rule}. Received: {name}={value!r}"
+    is_bool = isinstance(example_id, bool)
+    if is_bool or not isinstance(example_id, numbers.Integral):
+        raise TypeError(
+            "`example_ids` must be strings or integers. "
+            f"Received: {example_id!r} (of type {type(example_id).__name__})"
         )
+    return str(int(example_id))
 
 
-def _among(name, value, choices):
+def _check_choice(name, value, choices):
     if value not in choices:
         raise ValueError(
             f"`{name}` must be one of {', '.join(map(repr, choices))}. "

@@ -74,9 +74,25 @@ def take_encoder(masked_lm: keras.Model) -> Encoder:
     The arrays are those of the moment: later training of the model does not
     change them.
 
+    Args:
+        masked_lm: A `keras_hub.models.BertMaskedLM` or a subclass, such as
+            `load_masked_lm` returns.
+
+    Returns:
+        An `Encoder`.
+
     Raises:
         TypeError: If the model is not built as keras-hub builds its BERT.
         RuntimeError: If the backend of Keras is not TensorFlow.
+
+    Example:
+
+    ```python
+    from keras_mmel.text import load_masked_lm
+    from keras_mmel.text.augmentation.encoder import take_encoder
+
+    encoder = take_encoder(load_masked_lm("hf://google-bert/bert-base-cased"))
+    ```
     """
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
@@ -125,15 +141,15 @@ def encode_at(
         the logits at `positions`.
     """
     longest = tf.shape(token_ids)[1]
-    seen = tf.sequence_mask(lengths, longest)
-    grid = _Grid(seen)
+    is_token = tf.sequence_mask(lengths, longest)
+    grid = _Grid(is_token)
     x = tf.gather(encoder.tokens, token_ids)
     x += tf.gather(encoder.segments, segment_ids)
     x += encoder.positions[:longest]
     x = _normalize(grid.pack(x), encoder.norm)
-    # Added to scores: 0 for what is seen, a number that softmax turns into
-    # an exact 0 for padding.
-    bias = tf.where(seen, 0.0, -1e9)
+    # Added to scores: 0 for a token, a number that softmax turns into an
+    # exact 0 for padding.
+    bias = tf.where(is_token, 0.0, -1e9)
     for block in encoder.blocks[:-1]:
         x = _layer(x, bias, block, grid)
     x = _layer_at(grid.unpack(x), bias, positions, encoder.blocks[-1])
@@ -148,16 +164,21 @@ class _Grid:
     list. Attention alone needs rows of one length.
 
     Args:
-        seen: (rows, longest) bool, whether there is a token.
+        is_token: (rows, longest) bool, False where there is padding.
+
+    Attributes:
+        longest: Scalar, the columns of the rows.
+        places: (tokens,), where in the flat rows each token stands.
+        back: (rows, longest), which token of the list stands at each place.
     """
 
-    def __init__(self, seen):
-        self.longest = tf.shape(seen)[1]
-        flat = tf.cast(tf.reshape(seen, [-1]), tf.int32)
+    def __init__(self, is_token):
+        self.longest = tf.shape(is_token)[1]
+        flat = tf.cast(tf.reshape(is_token, [-1]), tf.int32)
         self.places = tf.cast(tf.where(flat)[:, 0], tf.int32)
         # What stands at the padding does not matter, as long as it is finite.
         back = tf.maximum(tf.cumsum(flat) - 1, 0)
-        self.back = tf.reshape(back, tf.shape(seen))
+        self.back = tf.reshape(back, tf.shape(is_token))
 
     def pack(self, x):
         """(rows, longest, width) to (tokens, width)."""
@@ -169,7 +190,8 @@ class _Grid:
 
     def split(self, x, parts, heads):
         """(tokens, parts * heads * size) to (parts, rows, heads, .., size)."""
-        # Rows of one head each: one gather that also transposes.
+        # Rows of one head each: one gather that also transposes, in place of
+        # a gather and a copy of all of it.
         index = self.back[:, None] * (parts * heads)
         index += tf.range(heads)[:, None]
         index += heads * tf.range(parts)[:, None, None, None]
@@ -181,11 +203,12 @@ class _Grid:
         heads, size = x.shape[1], x.shape[3]
         row, place = self.places // self.longest, self.places % self.longest
         index = (row[:, None] * heads + tf.range(heads)) * self.longest
-        found = tf.gather(tf.reshape(x, [-1, size]), index + place[:, None])
-        return tf.reshape(found, [-1, heads * size])
+        rows = tf.gather(tf.reshape(x, [-1, size]), index + place[:, None])
+        return tf.reshape(rows, [-1, heads * size])
 
 
 def _layer(x, bias, block, grid):
+    """One transformer layer, on (tokens, width)."""
     qkv = _apply(x, block.qkv)
     query, key, value = tf.unstack(grid.split(qkv, 3, block.heads), axis=0)
     scores = tf.matmul(query, key, transpose_b=True) * query.shape[-1] ** -0.5
@@ -205,8 +228,8 @@ def _layer_at(x, bias, positions, block):
     size = width // block.heads
     kernel = tf.reshape(block.qkv.kernel, [width, 3, block.heads, size])
     here = tf.gather(x, positions, batch_dims=1)
-    dense = Dense(block.qkv.kernel[:, :width], block.qkv.bias[:width])
-    query = tf.reshape(_apply(here, dense), [-1, block.heads, size])
+    to_query = Dense(block.qkv.kernel[:, :width], block.qkv.bias[:width])
+    query = tf.reshape(_apply(here, to_query), [-1, block.heads, size])
     query = tf.einsum("rad,wad->raw", query, kernel[:, 1])
     scores = tf.matmul(query, x, transpose_b=True) * size**-0.5
     weights = tf.nn.softmax(scores + bias[:, None, :])
@@ -228,6 +251,7 @@ def _apply(x, dense):
 
 
 def _normalize(x, norm):
+    """Layer normalization over the last axis."""
     centered = x - tf.reduce_mean(x, -1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
     scaled = centered * tf.math.rsqrt(variance + norm.epsilon)
@@ -235,18 +259,18 @@ def _normalize(x, norm):
 
 
 def _block(layer):
+    """The arrays of a layer of keras-hub; attention's have a head axis."""
     attention = layer._self_attention_layer
-    parts = [attention.query_dense, attention.key_dense, attention.value_dense]
-    width, heads = parts[0].kernel.shape[:2]
-    kernels = [tf.reshape(_float(p.kernel), [width, -1]) for p in parts]
-    biases = [tf.reshape(_float(p.bias), [-1]) for p in parts]
+    dense = [attention.query_dense, attention.key_dense, attention.value_dense]
+    width, heads = dense[0].kernel.shape[:2]
+    kernels = [tf.reshape(_float(d.kernel), [width, -1]) for d in dense]
+    biases = [tf.reshape(_float(d.bias), [-1]) for d in dense]
+    output = attention.output_dense
+    output_kernel = tf.reshape(_float(output.kernel), [-1, width])
     return Block(
         heads=int(heads),
         qkv=Dense(tf.concat(kernels, 1), tf.concat(biases, 0)),
-        output=Dense(
-            tf.reshape(_float(attention.output_dense.kernel), [-1, width]),
-            _float(attention.output_dense.bias),
-        ),
+        output=Dense(output_kernel, _float(output.bias)),
         attention_norm=_norm(layer._self_attention_layer_norm),
         up=_dense(layer._feedforward_intermediate_dense),
         activation=layer._feedforward_intermediate_dense.activation,
@@ -256,6 +280,7 @@ def _block(layer):
 
 
 def _decoder(head):
+    """The kernel to the vocabulary: the words' embeddings where it is tied."""
     if head.token_embedding is None:
         return _float(head._kernel)
     return tf.transpose(_float(head.token_embedding.embeddings))

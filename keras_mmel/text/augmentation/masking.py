@@ -53,6 +53,7 @@ class Masking:
 
     @functools.cached_property
     def _banned(self):
+        # A set, since every token of every text is looked up.
         return frozenset(self.tokenizer.banned_ids.tolist())
 
     def mask(self, encoded: Encoded, example_id: str) -> list[Masked]:
@@ -67,12 +68,14 @@ class Masking:
             filled by themselves, without those where nothing can be masked.
         """
         sides: list[tuple[int, ...]] = [(0,)]
+        # Of a pair, also where its second sentence is empty: there is a [SEP].
         if 1 in encoded.segment_ids:
             sides = [(0,), (1,)] if self.separate else [(0, 1)]
-        found = [self._mask_sides(encoded, one, example_id) for one in sides]
-        return [one for one in found if one is not None]
+        masked = [self._mask_sides(encoded, s, example_id) for s in sides]
+        return [sequence for sequence in masked if sequence is not None]
 
     def _mask_sides(self, encoded, sides, example_id):
+        """A sequence of one or both sentences, or None without a mask."""
         tokenizer = self.tokenizer
         places = [i for i, s in enumerate(encoded.sequence_ids) if s in sides]
         length = len(places)
@@ -80,6 +83,7 @@ class Masking:
             i for i in places if encoded.token_ids[i] not in self._banned
         ]
         if self.unit == "word":
+            # Words of several pieces stay, but count for the share to mask.
             words = list(
                 zip(encoded.sequence_ids, encoded.word_ids, strict=True)
             )
@@ -87,7 +91,7 @@ class Masking:
             candidates = [i for i in candidates if pieces[words[i]] == 1]
             length = len(pieces)
         count = count_masked(length, len(candidates), self.mask_ratio)
-        if not count:
+        if count == 0:
             return None
         # A pair as one sequence counts as its first sentence.
         chosen = choose_positions(
@@ -102,6 +106,7 @@ class Masking:
             cls_id, sep_id = tokenizer.cls_id, tokenizer.sep_id
             token_ids = np.array([cls_id, *token_ids[places], sep_id], "int32")
             segment_ids = np.zeros_like(token_ids)
+            # Its [CLS] takes the place in front of its first token.
             start = places[0] - 1
         return Masked(
             token_ids,
@@ -128,12 +133,12 @@ def words_to_fill_in(tokenizer: Tokenizer, unit: str) -> np.ndarray:
     )
     if unit == "token":
         return allowed
-    encoded = tokenizer.encode([tokenizer.vocabulary[i] for i in allowed])
-    kept = [
-        one.token_ids[1:-1] == (token,)
-        for token, one in zip(allowed.tolist(), encoded, strict=True)
+    encodings = tokenizer.encode([tokenizer.vocabulary[i] for i in allowed])
+    is_word = [
+        encoded.token_ids[1:-1] == (token_id,)
+        for token_id, encoded in zip(allowed.tolist(), encodings, strict=True)
     ]
-    return allowed[kept]
+    return allowed[is_word]
 
 
 def count_masked(length: int, candidates: int, mask_ratio: float) -> int:
@@ -190,10 +195,18 @@ def choose_positions(
 
     Returns:
         `count` of the candidates, the first to be filled first.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.augmentation.masking import choose_positions
+
+    choose_positions(range(1, 9), 3, seed=0, example_id="7")
+    ```
     """
     # Lengths keep ("1", "23") and ("12", "3") apart.
-    parts = [str(seed), example_id, str(segment)]
-    message = "".join(f"{len(part)}:{part}" for part in parts)
+    fields = [str(seed), example_id, str(segment)]
+    message = "".join(f"{len(field)}:{field}" for field in fields)
     digest = hashlib.blake2b(message.encode(), digest_size=16).digest()
     key = int.from_bytes(digest, "little")
     # The raw numbers of a bit generator never change between NumPy versions;

@@ -7,7 +7,8 @@ from keras_mmel.text.augmentation.encoder import Dense
 from keras_mmel.text.augmentation.encoder import Encoder
 from keras_mmel.text.augmentation.encoder import encode_at
 
-# Words of a chunk: the best of each are found first, by a vectorized maximum.
+# Words of a chunk. `top_k` over a whole vocabulary is slow: the best chunks are
+# found first, by a vectorized maximum of each.
 _CHUNK = 128
 
 
@@ -23,22 +24,21 @@ class WordScorer:
         self.allowed = np.asarray(allowed, "int64")
         decoder = encoder.decoder
         # Words that are never chosen, up to a whole number of chunks.
-        more = -len(self.allowed) % _CHUNK
+        padding = -len(self.allowed) % _CHUNK
         kernel = tf.gather(decoder.kernel, self.allowed, axis=1)
         bias = tf.gather(decoder.bias, self.allowed)
         self.decoder = Dense(
-            tf.pad(kernel, [[0, 0], [0, more]]),
-            tf.pad(bias, [[0, more]], constant_values=-1e9),
+            tf.pad(kernel, [[0, 0], [0, padding]]),
+            tf.pad(bias, [[0, padding]], constant_values=-1e9),
         )
         self.encoder = encoder
         table = tf.TensorSpec((None, None), tf.int32)
         column = tf.TensorSpec((None,), tf.int32)
         count = tf.TensorSpec((), tf.int32)
+        # Shapes stay open: one trace serves all of them.
+        signature = (table, table, column, column, count)
         self._step = tf.function(
-            self._best,
-            # Shapes stay open: one trace serves all of them.
-            input_signature=(table, table, column, column, count),
-            autograph=False,
+            self._best, input_signature=signature, autograph=False
         )
 
     def rank(
@@ -63,20 +63,19 @@ class WordScorer:
             log-probabilities among the allowed words; all of these where
             `count` is larger.
         """
+        count = min(count, len(self.allowed))
         best, indices, totals = self._step(
-            token_ids,
-            segment_ids,
-            lengths,
-            positions,
-            min(count, len(self.allowed)),
+            token_ids, segment_ids, lengths, positions, count
         )
         log_probs = best.numpy().astype("float64") - totals.numpy()[:, None]
         return self.allowed[indices.numpy()], log_probs
 
     def _best(self, token_ids, segment_ids, lengths, positions, count):
+        """The largest logits, their words, and the log of the softmax's sum."""
         x = encode_at(self.encoder, token_ids, segment_ids, lengths, positions)
         logits = tf.matmul(x, self.decoder.kernel) + self.decoder.bias
         best, indices = top(logits, count)
+        # The largest logit is taken out, so that no exponential overflows.
         shifted = tf.exp(logits - best[:, :1])
         totals = best[:, 0] + tf.math.log(tf.reduce_sum(shifted, axis=1))
         return best, indices, totals
@@ -94,10 +93,11 @@ def top(logits: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     chunks = logits.shape[1] // _CHUNK
     # The largest `count` lie in the `count` chunks with the largest maxima.
-    some = tf.minimum(count, chunks)
+    num_chosen = tf.minimum(count, chunks)
     table = tf.reshape(logits, [-1, chunks, _CHUNK])
-    _, chosen = tf.math.top_k(tf.reduce_max(table, axis=2), some)
+    _, chosen = tf.math.top_k(tf.reduce_max(table, axis=2), num_chosen)
     table = tf.gather(table, chosen, batch_dims=1)
-    best, places = tf.math.top_k(tf.reshape(table, [-1, some * _CHUNK]), count)
+    candidates = tf.reshape(table, [-1, num_chosen * _CHUNK])
+    best, places = tf.math.top_k(candidates, count)
     chunk = tf.gather(chosen, places // _CHUNK, batch_dims=1)
     return best, chunk * _CHUNK + places % _CHUNK

@@ -51,22 +51,25 @@ def greedy(
     samples: list[list[Filled]] = [[] for _ in sequences]
 
     def add(tasks):
-        """Fills sequences from the first word of a rank on."""
-        index, ranks = np.reshape(tasks, (-1, 2)).astype(int).T
-        found = _fill_rest(
+        """Fills sequences, each from its first word of a rank on."""
+        # The numbers of the sequences and the ranks, also where there are none.
+        index, ranks = np.array(tasks, int).reshape(-1, 2).T
+        fillings = _fill_rest(
             [sequences[i] for i in index],
             words[index, ranks][:, None],
             scores[index, ranks][:, None],
             rank,
             slots,
         )
-        for i, (filled,) in zip(index, found, strict=True):
+        # With one beam there is one filling of each.
+        for i, (filled,) in zip(index, fillings, strict=True):
             if filled.token_ids != sequences[i].original:
                 samples[i].append(filled)
 
+    # One rank more than samples: a sample may be the original, but only one.
     ranks = range(words.shape[1])
     add([(i, r) for i in range(len(sequences)) for r in ranks[:num_samples]])
-    short = [i for i, found in enumerate(samples) if len(found) < num_samples]
+    short = [i for i, of_one in enumerate(samples) if len(of_one) < num_samples]
     add([(i, r) for i in short for r in ranks[num_samples:]])
     return samples
 
@@ -101,19 +104,15 @@ def beam_search(
     """
     words, scores = _first_words(sequences, rank, num_beams, slots)
     # Where there are fewer words than beams, the others begin without hope.
-    more = ((0, 0), (0, num_beams - words.shape[1]))
-    words = np.pad(words, more)
-    scores = np.pad(scores, more, constant_values=-np.inf)
-    return [
-        [one for one in found if one.token_ids != sequence.original][
-            :num_samples
-        ]
-        for sequence, found in zip(
-            sequences,
-            _fill_rest(sequences, words, scores, rank, slots),
-            strict=True,
-        )
-    ]
+    missing = ((0, 0), (0, num_beams - words.shape[1]))
+    words = np.pad(words, missing)
+    scores = np.pad(scores, missing, constant_values=-np.inf)
+    fillings = _fill_rest(sequences, words, scores, rank, slots)
+    samples = []
+    for sequence, of_sequence in zip(sequences, fillings, strict=True):
+        new = [f for f in of_sequence if f.token_ids != sequence.original]
+        samples.append(new[:num_samples])
+    return samples
 
 
 def _first_words(sequences, rank, count, slots):
@@ -123,23 +122,21 @@ def _first_words(sequences, rank, count, slots):
     """
     token_ids, segment_ids, lengths, positions = _as_rows(sequences)
     order = _longest_first(lengths)
-    found = []
+    words, log_probs = [], []
     for start in range(0, len(order), slots):
         rows = order[start : start + slots]
         longest = lengths[rows].max()
-        found.append(
-            rank(
-                token_ids[rows, :longest],
-                segment_ids[rows, :longest],
-                lengths[rows],
-                positions[rows, 0],
-                count,
-            )
+        ranked = rank(
+            token_ids[rows, :longest],
+            segment_ids[rows, :longest],
+            lengths[rows],
+            positions[rows, 0],
+            count,
         )
+        words.append(ranked[0])
+        log_probs.append(ranked[1])
     back = np.argsort(order)
-    return tuple(
-        np.concatenate(parts)[back] for parts in zip(*found, strict=True)
-    )
+    return np.concatenate(words)[back], np.concatenate(log_probs)[back]
 
 
 def _fill_rest(sequences, words, scores, rank, slots):
@@ -160,44 +157,49 @@ def _fill_rest(sequences, words, scores, rank, slots):
     token_ids, segment_ids, lengths, positions = _as_rows(sequences)
     beams = words.shape[1]
     token_ids = np.repeat(token_ids[:, None], beams, axis=1)
+    # The first mask of every beam takes its word.
     token_ids[np.arange(len(sequences)), :, positions[:, 0]] = words
     scores = scores.copy()
+    # How many masks each sequence has, and how many of them are filled.
     masks = np.array([len(s.positions) for s in sequences])
     filled = np.ones_like(masks)
     waiting = _longest_first(lengths)
     waiting = waiting[masks[waiting] > 1]
     active = waiting[:0]
     while len(waiting) or len(active):
+        # A sequence whose masks are filled makes room for the next one.
         free = max(1, slots // beams) - len(active)
         active = np.concatenate([active, waiting[:free]])
         waiting = waiting[free:]
         longest = lengths[active].max()
         here = positions[active, filled[active]]
-        found, log_probs = rank(
+        next_words, log_probs = rank(
             token_ids[active, :, :longest].reshape(-1, longest),
             np.repeat(segment_ids[active, :longest], beams, axis=0),
             np.repeat(lengths[active], beams),
             np.repeat(here, beams),
             beams,
         )
-        count = found.shape[1]
+        # Every beam goes on with each of its words; the best of all stay.
+        count = next_words.shape[1]
         totals = np.repeat(scores[active], count, axis=1)
         totals += log_probs.reshape(totals.shape)
         # Of equal ones: the better parent first, then the better word.
         best = np.argsort(-totals, axis=1, kind="stable")[:, :beams]
         scores[active] = np.take_along_axis(totals, best, axis=1)
         token_ids[active] = token_ids[active[:, None], best // count]
-        found = found.reshape(totals.shape)
-        token_ids[active, :, here] = np.take_along_axis(found, best, axis=1)
+        next_words = next_words.reshape(totals.shape)
+        best_words = np.take_along_axis(next_words, best, axis=1)
+        token_ids[active, :, here] = best_words
         filled[active] += 1
         active = active[filled[active] < masks[active]]
     return [
         [
             Filled(tuple(row[list(sequence.positions)].tolist()), float(score))
-            for row, score in zip(*of_sequence, strict=True)
+            for row, score in zip(rows, row_scores, strict=True)
             if score > -np.inf
         ]
-        for sequence, *of_sequence in zip(
+        for sequence, rows, row_scores in zip(
             sequences, token_ids, scores, strict=True
         )
     ]
@@ -214,6 +216,7 @@ def _as_rows(sequences):
 
 
 def _padded(rows):
+    """Rows of several lengths as one int32 table, padded with zeros."""
     table = np.zeros((len(rows), max(map(len, rows), default=1)), "int32")
     for index, row in enumerate(rows):
         table[index, : len(row)] = row

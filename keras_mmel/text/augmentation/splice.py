@@ -46,27 +46,39 @@ def splice(
 
     Returns:
         The text of the sample.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.augmentation.splice import splice
+
+    spans = [(0, 1), (3, 7), (8, 12)]
+    splice("A  fine film.", spans, ["a", "poor", "film"], changed=[1])
+    # "A  poor film."
+    ```
     """
     if not changed:
         return text
     parts: list[str] = []
+    # Where the token before ends in `text`, and whether it is another one now.
     end, after_change = 0, False
     for first, last in _clusters(spans):
         start = spans[first][0]
-        change = any(index in changed for index in range(first, last))
-        gap = text[end:start]
-        if first and (change or after_change):
-            if after_change:
-                gap = _without_marks(gap)
-            after = pieces[first] if change else text[start:]
-            if change and _continues(after):
-                gap = ""
-            elif not _continues(pieces[first]):
-                gap = _set_off(parts[-1], gap, after)
         stop = max(span[1] for span in spans[first:last])
-        part = _join(pieces[first:last]) if change else text[start:stop]
-        parts += [gap, part]
-        end, after_change = stop, change
+        is_changed = any(index in changed for index in range(first, last))
+        word = _join(pieces[first:last]) if is_changed else text[start:stop]
+        gap = text[end:start]
+        if after_change:
+            gap = _without_marks(gap)
+        # A gap between two words that both stay is left alone, and so is
+        # what stands before the first word.
+        is_touched = first > 0 and (is_changed or after_change)
+        if is_touched and not _continues(pieces[first]):
+            gap = _set_off(parts[-1], gap, word)
+        elif is_touched and is_changed:
+            gap = ""
+        parts += [gap, word]
+        end, after_change = stop, is_changed
     rest = text[end:]
     parts.append(_without_marks(rest) if after_change else rest)
     return "".join(parts)
@@ -74,8 +86,7 @@ def splice(
 
 def _clusters(spans):
     """Runs of tokens that share characters, as (first, last + 1)."""
-    first = 0
-    stop = 0
+    first = stop = 0
     for index, (start, end) in enumerate(spans):
         if index > first and start >= stop:
             yield first, index

@@ -20,8 +20,8 @@ def _stand_in(name, module):
 
         @classmethod
         def from_config(cls, config):
-            found = importlib.import_module(f"keras_mmel.text.bert.{module}")
-            return getattr(found, name).from_config(config)
+            file = importlib.import_module(f"keras_mmel.text.bert.{module}")
+            return getattr(file, name).from_config(config)
 
     StandIn.__name__ = StandIn.__qualname__ = name
     return StandIn
@@ -33,6 +33,5 @@ for _name, _module in {
     "BertMaskedLM": "masked_lm",
     "BertTextClassifier": "classifier",
 }.items():
-    keras.saving.register_keras_serializable("keras_mmel", _name)(
-        _stand_in(_name, _module)
-    )
+    _register = keras.saving.register_keras_serializable("keras_mmel", _name)
+    _register(_stand_in(_name, _module))

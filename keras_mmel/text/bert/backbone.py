@@ -72,10 +72,9 @@ class EncoderBlock(keras_hub.layers.TransformerEncoder):
         attention = set(self._self_attention_layer._flatten_layers())
         for layer in self._flatten_layers():
             if isinstance(layer, keras.layers.Dropout):
-                inside = layer in attention
-                layer.rate = (
-                    self.attention_dropout if inside else self.hidden_dropout
-                )
+                layer.rate = self.hidden_dropout
+                if layer in attention:
+                    layer.rate = self.attention_dropout
 
     def get_config(self):
         return super().get_config() | {
@@ -135,27 +134,49 @@ class BertBackbone(keras_hub.models.BertBackbone):
     ):
         if attention_dropout is None:
             attention_dropout = dropout
+        # What follows makes the layers by these, and a config holds them.
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.cls_token_index = 0  # as keras-hub's has it
+        self.hidden_act = hidden_act
+        self.layer_norm_eps = layer_norm_eps
+        self.initializer_range = initializer_range
+        self._make_embeddings(dtype)
+        self._make_blocks(dtype)
+        inputs, outputs = self._connect()
+        # Past the class that would build its own layers.
+        super(keras_hub.models.BertBackbone, self).__init__(
+            inputs=inputs, outputs=outputs, dtype=dtype, **kwargs
+        )
 
-        def initializer():
-            return keras.initializers.TruncatedNormal(stddev=initializer_range)
+    def _initializer(self):
+        return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
 
+    def _make_embeddings(self, dtype):
         self.token_embedding = keras.layers.ReversibleEmbedding(
-            vocabulary_size,
-            hidden_dim,
-            embeddings_initializer=initializer(),
+            self.vocabulary_size,
+            self.hidden_dim,
+            embeddings_initializer=self._initializer(),
             dtype=dtype,
             name="token_embedding",
         )
         self.position_embedding = keras_hub.layers.PositionEmbedding(
-            max_sequence_length,
-            initializer=initializer(),
+            self.max_sequence_length,
+            initializer=self._initializer(),
             dtype=dtype,
             name="position_embedding",
         )
         self.segment_embedding = keras.layers.Embedding(
-            num_segments,
-            hidden_dim,
-            embeddings_initializer=initializer(),
+            self.num_segments,
+            self.hidden_dim,
+            embeddings_initializer=self._initializer(),
             dtype=dtype,
             name="segment_embedding",
         )
@@ -163,33 +184,40 @@ class BertBackbone(keras_hub.models.BertBackbone):
             dtype=dtype, name="embeddings_add"
         )
         self.embeddings_layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_eps, dtype=dtype, name="embeddings_layer_norm"
+            epsilon=self.layer_norm_eps,
+            dtype=dtype,
+            name="embeddings_layer_norm",
         )
         self.embeddings_dropout = keras.layers.Dropout(
-            dropout, dtype=dtype, name="embeddings_dropout"
+            self.dropout, dtype=dtype, name="embeddings_dropout"
         )
+
+    def _make_blocks(self, dtype):
+        """The transformer layers and, behind them, the pooler."""
         self.transformer_layers = [
             EncoderBlock(
-                intermediate_dim=intermediate_dim,
-                num_heads=num_heads,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-                activation=activation(hidden_act),
-                layer_norm_epsilon=layer_norm_eps,
-                kernel_initializer=initializer(),
+                intermediate_dim=self.intermediate_dim,
+                num_heads=self.num_heads,
+                dropout=self.dropout,
+                attention_dropout=self.attention_dropout,
+                activation=activation(self.hidden_act),
+                layer_norm_epsilon=self.layer_norm_eps,
+                kernel_initializer=self._initializer(),
                 dtype=dtype,
                 name=f"transformer_layer_{i}",
             )
-            for i in range(num_layers)
+            for i in range(self.num_layers)
         ]
         self.pooled_dense = keras.layers.Dense(
-            hidden_dim,
+            self.hidden_dim,
             activation="tanh",
-            kernel_initializer=initializer(),
+            kernel_initializer=self._initializer(),
             dtype=dtype,
             name="pooled_dense",
         )
 
+    def _connect(self):
+        """The symbolic inputs and outputs of the network."""
         inputs = {
             name: keras.Input((None,), dtype="int32", name=name)
             for name in ("token_ids", "segment_ids", "padding_mask")
@@ -205,23 +233,7 @@ class BertBackbone(keras_hub.models.BertBackbone):
             "sequence_output": x,
             "pooled_output": self.pooled_dense(x[:, 0, :]),
         }
-        # Past the class that would build its own layers.
-        super(keras_hub.models.BertBackbone, self).__init__(
-            inputs=inputs, outputs=outputs, dtype=dtype, **kwargs
-        )
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.max_sequence_length = max_sequence_length
-        self.num_segments = num_segments
-        self.cls_token_index = 0
-        self.hidden_act = hidden_act
-        self.layer_norm_eps = layer_norm_eps
-        self.initializer_range = initializer_range
+        return inputs, outputs
 
     def get_config(self):
         return super().get_config() | {

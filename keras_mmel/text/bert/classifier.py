@@ -45,11 +45,10 @@ class BertTextClassifier(WithTokenizer, keras_hub.models.BertTextClassifier):
         self.output_dropout = keras.layers.Dropout(
             dropout, dtype=backbone.dtype_policy, name="classifier_dropout"
         )
+        initializer = keras.initializers.RandomNormal(stddev=initializer_range)
         self.output_dense = keras.layers.Dense(
             num_classes,
-            kernel_initializer=keras.initializers.RandomNormal(
-                stddev=initializer_range
-            ),
+            kernel_initializer=initializer,
             dtype=backbone.dtype_policy,
             name="logits",
         )

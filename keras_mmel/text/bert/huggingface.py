@@ -73,13 +73,14 @@ def read_tensors(directory: pathlib.Path) -> dict[str, np.ndarray]:
     stored = {}
     for file in _files(directory):
         stored.update(_read(file))
-    found = [name for name in stored if name.endswith(_WORDS)]
-    if len(found) != 1:
+    # Of a task's checkpoint their names begin with `bert.`.
+    embeddings = [name for name in stored if name.endswith(_WORDS)]
+    if len(embeddings) != 1:
         raise ValueError(
             f"a BERT checkpoint must have one tensor {_WORDS!r}. Received: "
-            f"{str(directory)!r} with {found or sorted(stored)[:5]}"
+            f"{str(directory)!r} with {embeddings or sorted(stored)[:5]}"
         )
-    prefix = found[0].removesuffix(_WORDS)
+    prefix = embeddings[0].removesuffix(_WORDS)
     tensors = {}
     for name, value in stored.items():
         name = name.removeprefix(prefix)
@@ -93,6 +94,7 @@ def _files(directory):
     index = directory / "model.safetensors.index.json"
     if single.exists():
         return [single]
+    # A large model is in several files, which the index names.
     if not index.exists():
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors "
@@ -136,13 +138,12 @@ def make_backbone(config: dict) -> BertBackbone:
                 f"config.json must have {name}={only!r}: other encoders are "
                 f"not supported. Received: {name}={config[name]!r}"
             )
-    return BertBackbone(
-        **{ours: config[theirs] for ours, theirs in _SIZES.items()},
-        **{
-            ours: config.get(theirs, default)
-            for ours, (theirs, default) in _SETTINGS.items()
-        },
-    )
+    sizes = {ours: config[theirs] for ours, theirs in _SIZES.items()}
+    settings = {
+        ours: config.get(theirs, default)
+        for ours, (theirs, default) in _SETTINGS.items()
+    }
+    return BertBackbone(**sizes, **settings)
 
 
 def load_encoder(
@@ -162,21 +163,21 @@ def load_encoder(
         ValueError: If a tensor is missing, has another shape, or belongs to a
             block that the encoder does not have.
     """
+    # A masked LM is often stored without one.
     has_pooler = "pooler.dense.weight" in tensors
-    read = set()
+    loaded = set()
     for variable in backbone.weights:
         name = tensor_name(variable.path)
         if has_pooler or not name.startswith("pooler."):
             assign(variable, tensors, name)
-            read.add(name)
-    left = sorted(
-        n for n in tensors if n.startswith("encoder.") and n not in read
-    )
-    if left:
+            loaded.add(name)
+    in_blocks = {name for name in tensors if name.startswith("encoder.")}
+    unused = sorted(in_blocks - loaded)
+    if unused:
         raise ValueError(
             "config.json must describe the whole encoder. Received: "
             f"num_hidden_layers={backbone.num_layers} and a checkpoint with "
-            f"{left[0]!r} and {len(left) - 1} more tensors"
+            f"{unused[0]!r} and {len(unused) - 1} more tensors"
         )
     return has_pooler
 
@@ -189,15 +190,24 @@ def tensor_name(path: str) -> str:
 
     Returns:
         The name, without the prefix `bert.`.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.bert.huggingface import tensor_name
+
+    tensor_name("transformer_layer_3/feedforward_output_dense/kernel")
+    # "encoder.layer.3.output.dense.weight"
+    ```
     """
     layer, _, variable = path.rpartition("/")
     block = re.match(r"transformer_layer_(\d+)/", layer)
-    start = ""
+    prefix = ""
     if block:
-        start = f"encoder.layer.{block[1]}."
+        prefix = f"encoder.layer.{block[1]}."
         layer = layer.removeprefix(block[0])
-    end = "bias" if variable.endswith(("bias", "beta")) else "weight"
-    return f"{start}{_LAYERS[layer]}.{end}"
+    kind = "bias" if variable.endswith(("bias", "beta")) else "weight"
+    return f"{prefix}{_LAYERS[layer]}.{kind}"
 
 
 def assign(
@@ -222,9 +232,11 @@ def assign(
             f"{len(tensors)} tensors without it"
         )
     value = tensors[name]
+    # PyTorch's linear layers hold (out, in), Keras's dense ones (in, out).
     if variable.path.endswith("kernel"):
         value = value.T
     shape = tuple(variable.shape)
+    # Only attention's have another rank, and are the same numbers in a row.
     same_rank = value.ndim == len(shape)
     if value.size != np.prod(shape) or (same_rank and value.shape != shape):
         sizes = ", ".join([*_SIZES.values(), "type_vocab_size"])

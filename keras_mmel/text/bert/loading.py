@@ -27,7 +27,7 @@ _RATES = (
 # What `keras_hub.models.BertBackbone` and the head of its masked LM always
 # compute.
 _KERAS_HUB_BACKBONE = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12}
-_KERAS_HUB_HEAD = {"head_act": "gelu", "head_eps": 1e-5}
+_KERAS_HUB_HEAD = {"tied": True, "head_act": "gelu", "head_eps": 1e-5}
 # Rows of embeddings that may be without a piece: sizes are rounded up to
 # multiples of 128 at the most.
 _MOST_PADDING = 255
@@ -83,6 +83,7 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
         head_act=backbone.hidden_act,
         head_eps=backbone.layer_norm_eps,
     )
+    # A pooler is not needed: the head looks at single tokens.
     huggingface.load_encoder(backbone, tensors)
     # Two names of one parameter; where both are stored, transformers computes
     # with the decoder's.
@@ -90,6 +91,7 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     if bias is not None:
         tensors.setdefault(f"{_HEAD}.decoder.bias", bias)
     for variable in model.masked_lm_head.weights:
+        # Tied embeddings are the backbone's, and loaded already.
         if variable.path.startswith("mlm_head/"):
             name = huggingface.tensor_name(variable.path)
             huggingface.assign(variable, tensors, name)
@@ -146,9 +148,7 @@ def load_text_classifier(
     config = presets.read_config(directory)
     if "registered_name" in config:
         source = keras_hub.models.BertBackbone.from_preset(str(directory))
-        rates = {"dropout": dropout, "attention_dropout": dropout}
-        rates = {} if dropout is None else rates
-        backbone = _encoder_of_keras_hub(source, **rates)
+        backbone = _encoder_of_keras_hub(source, dropout)
         tokenizer = _tokenizer(directory, backbone)
     else:
         if dropout is not None:
@@ -161,26 +161,29 @@ def load_text_classifier(
                 "%s has no pooler: its weights are new, as those of the head",
                 directory,
             )
+    # Many configs have the key with `null` for the encoder's own rate.
     rate = config.get("classifier_dropout")
+    if rate is None:
+        rate = backbone.dropout
     return BertTextClassifier(
         backbone,
         num_classes,
         tokenizer=tokenizer,
-        dropout=backbone.dropout if rate is None else rate,
+        dropout=rate,
         initializer_range=backbone.initializer_range,
     )
 
 
 def _is_tied(tensors, config, directory):
     """Whether the words' embeddings are the decoder; there must be a head."""
-    needed = f"{_HEAD}.transform.dense.weight"
-    if needed not in tensors:
+    dense = f"{_HEAD}.transform.dense.weight"
+    if dense not in tensors:
         raise ValueError(
             "`preset` must have a masked-LM head (cls.predictions.*), as a "
             "BertForMaskedLM or a BertForPreTraining has; for an encoder "
             "without one use `load_text_classifier`, and for augmentation a "
             "masked LM such as 'hf://google-bert/bert-base-uncased'. "
-            f"Received: {str(directory)!r} without {needed!r}"
+            f"Received: {str(directory)!r} without {dense!r}"
         )
     name = f"{_HEAD}.decoder.weight"
     if name in tensors:
@@ -207,17 +210,17 @@ def _masked_lm_of_keras_hub(directory):
     # keras-hub's own `from_preset` gives a random head where there is none,
     # without a word.
     task = directory / "task.json"
-    kind = None
+    task_class = None
     if task.exists():
-        kind = json.loads(task.read_text(encoding="utf-8"))["class_name"]
+        task_class = json.loads(task.read_text(encoding="utf-8"))["class_name"]
     weights = directory / "task.weights.h5"
-    if kind != "BertMaskedLM" or not weights.exists():
+    if task_class != "BertMaskedLM" or not weights.exists():
         raise ValueError(
             "`preset` must have a masked-LM head: in keras-hub layout the "
             "task.json of a BertMaskedLM and task.weights.h5; where there is "
             "only an encoder, take a masked LM in Hugging Face layout, such "
             "as 'hf://google-bert/bert-base-uncased'. Received: "
-            f"{str(directory)!r} with a task.json of {kind!r} and files "
+            f"{str(directory)!r} with a task.json of {task_class!r} and files "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
     source = keras_hub.models.BertMaskedLM.from_preset(
@@ -225,18 +228,21 @@ def _masked_lm_of_keras_hub(directory):
     )
     backbone = _encoder_of_keras_hub(source.backbone)
     # Models of our own, saved in this layout, know their settings.
-    settings = {"tied": True} | _KERAS_HUB_HEAD
+    settings = {
+        name: getattr(source, name, default)
+        for name, default in _KERAS_HUB_HEAD.items()
+    }
     model = BertMaskedLM(
-        backbone,
-        tokenizer=_tokenizer(directory, backbone),
-        **{name: getattr(source, name, settings[name]) for name in settings},
+        backbone, tokenizer=_tokenizer(directory, backbone), **settings
     )
     model.masked_lm_head.set_weights(source.masked_lm_head.get_weights())
     return model
 
 
-def _encoder_of_keras_hub(source, **changed):
-    settings = _KERAS_HUB_BACKBONE | source.get_config() | changed
+def _encoder_of_keras_hub(source, dropout=None):
+    settings = _KERAS_HUB_BACKBONE | source.get_config()
+    if dropout is not None:
+        settings |= {"dropout": dropout, "attention_dropout": dropout}
     backbone = BertBackbone.from_config(settings)
     backbone.set_weights(source.get_weights())
     return backbone

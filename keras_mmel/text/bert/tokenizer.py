@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import pathlib
 import re
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_mmel import extras
+from keras_mmel.counts import check_count
 from keras_mmel.text.bert import tokenizer_files
 from keras_mmel.text.bert.tokenizer_files import SPECIAL
 
@@ -42,37 +44,63 @@ class Encoded:
     sequence_ids: tuple[int | None, ...]
 
 
-def _join(sides, cls_id, sep_id, max_length):
-    """Puts one or two encodings of the library between special tokens."""
-    sizes = [len(side.ids) for side in sides]
-    if max_length is not None and len(sides) == 1:
-        sizes = [min(sizes[0], max_length - 2)]
-    elif max_length is not None:
-        sizes = longest_first(*sizes, max_length - 3)
-    rows = [(cls_id, 0, (0, 0), None, None)]
-    for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
-        same = [number] * size
-        parts = side.ids, same, side.offsets, side.word_ids, same
-        rows += zip(*(part[:size] for part in parts), strict=True)
-        rows.append((sep_id, number, (0, 0), None, None))
-    return Encoded(*zip(*rows, strict=True))
+def longest_first(sizes: Sequence[int], max_length: int) -> list[int]:
+    """Cuts a sentence or a pair to a length, the longer sentence first.
 
-
-def longest_first(a: int, b: int, room: int) -> tuple[int, int]:
-    """Cuts the longer of two sentences first, to a common length.
+    It is how the `tokenizers` library cuts: where both sentences need more
+    than half of the room, the one that was the shorter gets `room // 2` tokens
+    and the other one the rest.
 
     Args:
-        a: Tokens of the first sentence.
-        b: Tokens of the second sentence.
-        room: Tokens that both may have together.
+        sizes: Tokens of the one or two sentences, special tokens not counted.
+        max_length: Longest result, special tokens counted.
 
     Returns:
-        The two lengths, as the `tokenizers` library cuts: where both need
-        more than half of the room, the one that was the shorter gets
-        `room // 2` and the other one the rest.
+        How many tokens of each sentence stay, the first ones.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.bert.tokenizer import longest_first
+
+    longest_first([10, 3], max_length=12)  # [6, 3]
+    ```
     """
-    half = room // 2 + (room % 2 if a > b else 0)
-    return min(a, max(half, room - b)), min(b, max(room - half, room - a))
+    room = max_length - 1 - len(sizes)
+    if len(sizes) == 1:
+        return [min(sizes[0], room)]
+    first, second = sizes
+    # Of an odd number of tokens the longer one has one more.
+    half = (room + (first > second)) // 2
+    first_size = min(first, max(half, room - second))
+    return [first_size, min(second, max(room - half, room - first))]
+
+
+def check_max_length(max_length: int | None, longest: int) -> int:
+    """Returns a length to cut to that a model can take, or raises.
+
+    Args:
+        max_length: Longest input in tokens, special tokens included; `None`
+            for all that the model can take.
+        longest: Positions of the model.
+
+    Returns:
+        `max_length`, or `longest` where it is `None`.
+
+    Raises:
+        TypeError: If `max_length` is no integer.
+        ValueError: If it is above `longest` or below 3, the special tokens of
+            a pair.
+    """
+    if max_length is None:
+        return longest
+    max_length = check_count("max_length", max_length, 3)
+    if max_length > longest:
+        raise ValueError(
+            f"`max_length` must be at most {longest}, the longest sequence "
+            f"that the model can take. Received: max_length={max_length}"
+        )
+    return max_length
 
 
 class Tokenizer:
@@ -121,19 +149,21 @@ class Tokenizer:
                 "`tokenizer` must have a WordPiece model, as BERT's have. "
                 f"Received: model of type {kind!r}"
             )
+        # A checkpoint may bring settings that cut and pad; here `encode` cuts.
         state["truncation"] = state["padding"] = None
         self._state = state
         self._tokenizer = library.Tokenizer.from_str(json.dumps(state))
         # The library does not write this one to JSON.
         self._tokenizer.encode_special_tokens = True
         ids = self._tokenizer.get_vocab(with_added_tokens=True)
-        missing = [s for s in SPECIAL if s not in ids]
+        missing = [piece for piece in SPECIAL if piece not in ids]
         if missing:
             raise ValueError(
                 f"`tokenizer` must have the special tokens {list(SPECIAL)} in "
                 f"its vocabulary. Received: a vocabulary of {len(ids)} pieces "
                 f"without {missing}"
             )
+        # In the order of `SPECIAL`.
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             ids[piece] for piece in SPECIAL
         )
@@ -144,14 +174,11 @@ class Tokenizer:
         added = state.get("added_tokens") or []
         banned = {a["content"] for a in added if a.get("special")}
         banned.update(SPECIAL, [""])
-        self.banned_ids: np.ndarray = np.array(
-            [
-                i
-                for i, piece in enumerate(self.vocabulary)
-                if piece in banned or _UNUSED.fullmatch(piece)
-            ],
-            dtype=np.int32,
-        )
+        is_banned = [
+            piece in banned or _UNUSED.fullmatch(piece) is not None
+            for piece in self.vocabulary
+        ]
+        self.banned_ids: np.ndarray = np.flatnonzero(is_banned).astype("int32")
 
     @classmethod
     def from_directory(cls, path: str | pathlib.Path) -> "Tokenizer":
@@ -175,19 +202,17 @@ class Tokenizer:
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
         """Makes a tokenizer from what `to_json` (or `tokenizer.json`) says."""
-        made = cls.__new__(cls)
-        made._read(text)
-        return made
+        tokenizer = cls.__new__(cls)
+        tokenizer._read(text)
+        return tokenizer
 
     def to_json(self) -> str:
         """Returns the tokenizer as JSON, in the format of `tokenizer.json`."""
         return self._tokenizer.to_str()
 
-    def __getstate__(self):
-        return self.to_json()
-
-    def __setstate__(self, state):
-        self._read(state)
+    def __reduce__(self):
+        # The library's own copy would forget `encode_special_tokens`.
+        return type(self).from_json, (self.to_json(),)
 
     @property
     def tokenizer(self):
@@ -230,44 +255,51 @@ class Tokenizer:
                 "`texts` must be a sequence of texts, not one. Received: a "
                 "string"
             )
-        parts = [_parts(text, index) for index, text in enumerate(texts)]
-        least = 1 + max(map(len, parts), default=1)
+        split_texts = [_sides(text, index) for index, text in enumerate(texts)]
+        least = 1 + max(map(len, split_texts), default=1)
         if max_length is not None and max_length < least:
             raise ValueError(
                 f"`max_length` must be at least {least}, the number of special "
                 f"tokens. Received: max_length={max_length}"
             )
-        encodings = iter(
-            self._tokenizer.encode_batch(
-                [side for sides in parts for side in sides],
-                add_special_tokens=False,
-            )
-        )
+        encode = self._tokenizer.encode_batch
+        all_sides = list(itertools.chain.from_iterable(split_texts))
+        encodings = iter(encode(all_sides, add_special_tokens=False))
         return [
-            _join(
-                [next(encodings) for _ in sides],
-                self.cls_id,
-                self.sep_id,
-                max_length,
-            )
-            for sides in parts
+            self._join([next(encodings) for _ in sides], max_length)
+            for sides in split_texts
         ]
 
+    def _join(self, sides, max_length):
+        """Puts one or two encodings of the library between special tokens."""
+        sizes = [len(side.ids) for side in sides]
+        if max_length is not None:
+            sizes = longest_first(sizes, max_length)
+        # A token a row, with the fields of `Encoded`.
+        tokens = [(self.cls_id, 0, (0, 0), None, None)]
+        for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
+            same = [number] * size
+            # As many as tokens stay: there the shortest of these ends.
+            fields = (side.ids, same, side.offsets, side.word_ids, same)
+            tokens += zip(*fields, strict=False)
+            tokens.append((self.sep_id, number, (0, 0), None, None))
+        return Encoded(*zip(*tokens, strict=True))
 
-def _parts(text, index):
+
+def _sides(text, index):
     """The one or two sentences of a text."""
-    pair = isinstance(text, tuple | list) and len(text) == 2
-    parts = text if pair else [text]
-    if not all(isinstance(part, str) for part in parts):
+    is_pair = isinstance(text, tuple | list) and len(text) == 2
+    sides = text if is_pair else [text]
+    if not all(isinstance(side, str) for side in sides):
         raise TypeError(
             "`texts` must hold strings and pairs of strings. Received: "
             f"texts[{index}]={text!r:.80}"
         )
     try:
-        "".join(parts).encode()
+        "".join(sides).encode()
     except UnicodeEncodeError as error:
         raise ValueError(
             "`texts` must be valid Unicode (a lone surrogate comes from bytes "
             f"that were not UTF-8). Received: texts[{index}]={text!r:.80}"
         ) from error
-    return parts
+    return sides

@@ -37,16 +37,12 @@ def read(directory: pathlib.Path) -> str:
         FileNotFoundError: If there is no tokenizer in the directory.
         ValueError: If a file cannot be read.
     """
-    files = directory / "tokenizer.json", directory / "tokenizer_config.json"
-    state, options = (read_json(f) if f.exists() else {} for f in files)
+    state = _read_if_there(directory / "tokenizer.json")
+    options = _read_if_there(directory / "tokenizer_config.json")
     if "model" in state:
-        normalizer = state.get("normalizer") or {}
-        if normalizer.get("type") == "BertNormalizer":
-            for theirs, ours in _OPTIONS.items():
-                if theirs in options:
-                    normalizer[ours] = options[theirs]
-        return json.dumps(state)
+        return json.dumps(_with_options(state, options))
     vocabulary = directory / "vocab.txt"
+    # A keras-hub layout: its tokenizer.json is the config of a Keras object.
     if "class_name" in state:
         vocabulary = directory / "assets" / "tokenizer" / "vocabulary.txt"
         options = {"do_lower_case": state["config"].get("lowercase", False)}
@@ -63,6 +59,20 @@ def read(directory: pathlib.Path) -> str:
     return from_vocabulary([line.rstrip("\r") for line in lines], options)
 
 
+def _read_if_there(path):
+    return read_json(path) if path.exists() else {}
+
+
+def _with_options(state, options):
+    """`tokenizer.json` with what `tokenizer_config.json` says instead."""
+    normalizer = state.get("normalizer") or {}
+    if normalizer.get("type") == "BertNormalizer":
+        for name, name_in_state in _OPTIONS.items():
+            if name in options:
+                normalizer[name_in_state] = options[name]
+    return state
+
+
 def from_vocabulary(pieces: list[str], options: dict) -> str:
     """Makes BERT's tokenizer from a list of pieces.
 
@@ -75,11 +85,10 @@ def from_vocabulary(pieces: list[str], options: dict) -> str:
         The tokenizer as JSON in the format of `tokenizer.json`.
     """
     tokenizers = extras.need("tokenizers", "text")
-    ids = {piece: i for i, piece in enumerate(pieces)}
-    made = tokenizers.BertWordPieceTokenizer(
-        ids,
+    tokenizer = tokenizers.BertWordPieceTokenizer(
+        {piece: i for i, piece in enumerate(pieces)},
         handle_chinese_chars=options.get("tokenize_chinese_chars", True),
         strip_accents=options.get("strip_accents"),
         lowercase=options.get("do_lower_case", True),
     )
-    return made.to_str()
+    return tokenizer.to_str()

@@ -15,6 +15,7 @@ class WithTokenizer:
     """
 
     def _set_tokenizer(self, tokenizer):
+        # From a `.keras` file it comes as the JSON that `get_config` wrote.
         if isinstance(tokenizer, str):
             tokenizer = Tokenizer.from_json(tokenizer)
         self._tokenizer = tokenizer
@@ -29,24 +30,31 @@ class WithTokenizer:
 
         `keras_hub.models.Task.fit` makes a data set of arrays first, to
         preprocess strings, and so loses `shuffle`.
+
+        Args:
+            *args: Those of `keras.Model.fit`.
+            **kwargs: Those of `keras.Model.fit`.
+
+        Returns:
+            The `keras.callbacks.History`.
         """
         return keras.Model.fit(self, *args, **kwargs)
 
     def get_config(self):
+        tokenizer = self._tokenizer
         return {
             "backbone": keras.layers.serialize(self.backbone),
             "name": self.name,
-            "tokenizer": self._tokenizer and self._tokenizer.to_json(),
+            "tokenizer": None if tokenizer is None else tokenizer.to_json(),
         }
 
-    @classmethod
-    def from_config(cls, config):
-        # Files of version 0.1 hold what the checkpoint's own config said.
-        config.pop("config", None)
-        return super().from_config(config)
-
     def save_to_preset(self, preset_dir, max_shard_size=10):
-        """Saves in keras-hub layout, with the tokenizer beside it."""
+        """Saves in keras-hub layout, with the tokenizer beside it.
+
+        Args:
+            preset_dir: Directory to write into.
+            max_shard_size: Largest file of weights, in gigabytes.
+        """
         super().save_to_preset(preset_dir, max_shard_size=max_shard_size)
         if self._tokenizer is not None:
             path = pathlib.Path(preset_dir) / "tokenizer.json"

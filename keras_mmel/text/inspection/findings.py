@@ -3,16 +3,49 @@
 import dataclasses
 import random
 from collections import Counter
-from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from keras_mmel.losses.soft_targets import REGRESSION_GAP as FAR
+from keras_mmel.losses.soft_targets import REGRESSION_GAP
 from keras_mmel.pages.words import count_words
 from keras_mmel.pages.words import mark
 from keras_mmel.text.files.records import Record
+
+# Names of the rows that are shares or means.
+_REPLACED = "words of a view that were replaced"
+_OWN_LABEL = "originals that get their label"
+_LABEL_KEPT = "views that get this label"
+_AS_ORIGINAL = "views judged as their original"
+_DISTANCE = "mean distance of view and original"
+
+
+class ShownView(NamedTuple):
+    """The original of an example, or one of its views, as it is shown.
+
+    Attributes:
+        number: The number of the view, 0 for the original.
+        texts: For each text of the example a pair, the original's and its own.
+        teacher: What the teacher says of it, or an empty string.
+    """
+
+    number: int
+    texts: list[tuple[str, str]]
+    teacher: str
+
+
+class ShownExample(NamedTuple):
+    """An example as it is shown.
+
+    Attributes:
+        heading: Its id and label, and what the teacher says of it.
+        views: The original and its views, in this order.
+    """
+
+    heading: str
+    views: list[ShownView]
 
 
 @dataclasses.dataclass
@@ -21,14 +54,12 @@ class Findings:
 
     Attributes:
         tables: Titles, each with rows of a name and a value.
-        examples: Headings, each with a row for the original and its views: the
-            number of the view, pairs of the original's text and its own, and
-            what the teacher says.
+        examples: The examples that are shown.
         missing_ids: Ids that were asked for and are not there.
     """
 
     tables: list[tuple[str, list[tuple[str, str]]]]
-    examples: list[tuple[str, list[tuple[str, list[tuple[str, str]], str]]]]
+    examples: list[ShownExample]
     missing_ids: list[str]
 
 
@@ -58,32 +89,34 @@ def inspect_records(
     from keras_mmel.text.files import read_records
     from keras_mmel.text.inspection import inspect_records
 
-    found = inspect_records(read_records("augmented/rte"))
-    print(found.tables)
+    findings = inspect_records(read_records("augmented/rte"))
+    print(findings.tables)
     ```
     """
     counts = _Counts()
     draw = random.Random(seed)
+    # A dict keeps the order in which they were asked for.
     wanted: dict = {str(name): None for name in example_ids}
-    drawn: list = []
+    drawn: dict = {}
     for number, record in enumerate(records):
         counts.add_texts(record)
         counts.add_teacher(record)
         if record.example_id in wanted:
             wanted[record.example_id] = record
-        if len(drawn) < num_examples:
-            drawn.append((number, record))
-        else:
-            place = draw.randrange(number + 1)  # algorithm R
-            if place < num_examples:
-                drawn[place] = (number, record)
-    shown = [record for _, record in sorted(drawn, key=lambda pair: pair[0])]
+        # Algorithm R: the first ones are drawn, later ones take their places.
+        place = number
+        if number >= num_examples:
+            place = draw.randrange(number + 1)
+        if place < num_examples:
+            drawn[place] = (number, record)
+    in_order = sorted(drawn.values(), key=lambda pair: pair[0])
+    shown = [record for _, record in in_order]
     if wanted:
         shown = [record for record in wanted.values() if record is not None]
     return Findings(
-        counts.tables(label_names),
-        [_example(record, label_names) for record in shown],
-        [name for name, record in wanted.items() if record is None],
+        tables=counts.tables(label_names),
+        examples=[_example(record, label_names) for record in shown],
+        missing_ids=[name for name, record in wanted.items() if record is None],
     )
 
 
@@ -91,101 +124,99 @@ class _Counts:
     """Sums over records, by the names under which they are shown."""
 
     def __init__(self):
-        self.views = Counter()
-        self.lengths = defaultdict(Counter)
-        self.labels = Counter()
+        self.views, self.labels = Counter(), Counter()
+        # How many texts there are of each length.
+        self.original_words, self.view_words = Counter(), Counter()
+        self.original_tokens = Counter()
         # Of each share and mean, by its name or the class that it is of.
         self.totals, self.sizes = Counter(), Counter()
 
-    def see(self, name, value):
+    def add(self, name, value):
+        """Adds a value to the share or mean of a name."""
         self.totals[name] += value
         self.sizes[name] += 1
 
     def add_texts(self, record):
-        original = record.texts
-        views = [view.texts for view in record.views]
-        self.views[len(views)] += 1
-        self.lengths["words of an original"][_length(original)] += 1
-        if len(record.token_ids):
-            self.lengths["tokens of an original"][len(record.token_ids)] += 1
-        for view in views:
-            self.lengths["words of a view"][_length(view)] += 1
-            share = _other_words(original, view)
-            self.see("words of a view that were replaced", share)
+        self.views[len(record.views)] += 1
+        self.original_words[_length(record.texts)] += 1
+        if record.token_ids:
+            self.original_tokens[len(record.token_ids)] += 1
+        for view in record.views:
+            self.view_words[_length(view.texts)] += 1
+            self.add(_REPLACED, _share_replaced(record.texts, view.texts))
 
     def add_teacher(self, record):
-        label, own = record.label, record.teacher
+        label = record.label
         if isinstance(label, int):
             self.labels[label] += 1
-        if not own:
+        if not record.teacher:
             return
-        is_value = len(own) == 1
+        is_value = len(record.teacher) == 1
         # -1 is a label that is hidden, as in the test sets of GLUE.
         is_known = label is not None and (is_value or label >= 0)
-        said = own[0] if is_value else own.index(max(own))
+        original = _decision(record.teacher)
+        # Classes agree where they are the same: below the gap of values.
         if is_known:
-            agrees = abs(said - label) <= FAR
-            self.see("originals that get their label", agrees)
-        for theirs in (view.teacher for view in record.views if view.teacher):
-            of_view = theirs[0] if is_value else theirs.index(max(theirs))
-            distance = abs(of_view - said)
-            self.see("views judged as their original", distance <= FAR)
+            self.add(_OWN_LABEL, abs(original - label) <= REGRESSION_GAP)
+        for view in record.views:
+            if not view.teacher:
+                continue
+            decision = _decision(view.teacher)
+            distance = abs(decision - original)
+            self.add(_AS_ORIGINAL, distance <= REGRESSION_GAP)
             if is_value:
-                self.see("mean distance of view and original", distance)
+                self.add(_DISTANCE, distance)
             if is_known:
-                agrees = abs(of_view - label) <= FAR
-                self.see("views that get this label", agrees)
+                agrees = abs(decision - label) <= REGRESSION_GAP
+                self.add(_LABEL_KEPT, agrees)
                 if not is_value:
-                    self.see(label, agrees)
+                    self.add(label, agrees)
 
     def tables(self, label_names):
         fewest, most = min(self.views, default=0), max(self.views, default=0)
-        each = (
-            f"{fewest} to {most} of an" if fewest < most else f"{most} of each"
-        )
-        views = self.lengths["words of a view"].total()
-        lengths = ("words of an original", "words of a view")
-        replaced = "words of a view that were replaced"
-        teacher = (
-            "originals that get their label",
-            "views that get this label",
-            "views judged as their original",
-        )
+        each = f"{most} of each"
+        if fewest < most:
+            each = f"{fewest} to {most} of an"
+        lengths = {
+            "words of an original": self.original_words,
+            "words of a view": self.view_words,
+            "tokens of an original": self.original_tokens,
+        }
         tables = {
             "Size": [
                 ("examples", f"{self.views.total()}"),
-                ("views", f"{views}, {each} example"),
+                ("views", f"{self.view_words.total()}, {each} example"),
             ],
             "Lengths": [
-                (name, _spread(self.lengths[name]))
-                for name in (*lengths, "tokens of an original")
-                if self.lengths[name]
+                (name, _spread(counts))
+                for name, counts in lengths.items()
+                if counts
             ],
-            "Views": [(replaced, self._share(replaced))],
-            "Teacher": [
-                ("teacher", "no predictions; `keras-mmel label` adds them")
-            ],
+            "Views": [(_REPLACED, self._share(_REPLACED))],
+            "Teacher": self._teacher_rows(),
         }
-        distance = "mean distance of view and original"
-        if any(self.sizes[name] for name in teacher):
-            near = f", within {FAR}" if self.sizes[distance] else ""
-            rows = [(f"{name}{near}", self._of(name)) for name in teacher]
-            if self.sizes[distance]:
-                mean = self.totals[distance] / self.sizes[distance]
-                rows.append((distance, f"{mean:.3f}"))
-            tables["Teacher"] = rows
-        classes = sorted(name for name in self.sizes if isinstance(name, int))
-        if classes:
-            tables["Views with the label of their original, by label"] = [
-                (_name(label, label_names), self._of(label))
-                for label in classes
-            ]
-        if self.labels:
-            tables["Labels"] = [
-                (_name(label, label_names), f"{count} examples")
-                for label, count in sorted(self.labels.items())
-            ]
-        return list(tables.items())
+        names = {label: _name(label, label_names) for label in self.labels}
+        labels = sorted(names)
+        tables["Views with the label of their original, by label"] = [
+            (names[label], self._of(label))
+            for label in labels
+            if self.sizes[label]
+        ]
+        tables["Labels"] = [
+            (names[label], f"{self.labels[label]} examples") for label in labels
+        ]
+        return [(title, rows) for title, rows in tables.items() if rows]
+
+    def _teacher_rows(self):
+        names = (_OWN_LABEL, _LABEL_KEPT, _AS_ORIGINAL)
+        if not any(self.sizes[name] for name in names):
+            return [("teacher", "no predictions; `keras-mmel label` adds them")]
+        if not self.sizes[_DISTANCE]:
+            return [(name, self._of(name)) for name in names]
+        near = f", within {REGRESSION_GAP}"
+        rows = [(name + near, self._of(name)) for name in names]
+        mean = self.totals[_DISTANCE] / self.sizes[_DISTANCE]
+        return [*rows, (_DISTANCE, f"{mean:.3f}")]
 
     def _share(self, name):
         if not self.sizes[name]:
@@ -193,6 +224,7 @@ class _Counts:
         return f"{100 * self.totals[name] / self.sizes[name]:.1f}%"
 
     def _of(self, name):
+        """The share of a name with the counts that it is made of."""
         share, size = self._share(name), self.sizes[name]
         return f"{share} ({self.totals[name]} of {size})" if size else share
 
@@ -201,13 +233,21 @@ def _length(texts):
     return sum(map(count_words, texts))
 
 
-def _other_words(first, second):
-    """The share of the words of `second` that `first` has not there."""
-    words = _length(second)
+def _share_replaced(original, view):
+    """The share of the words of `view` that `original` has not there."""
+    words = _length(view)
     if not words:
-        return float(_length(first) > 0)
-    pairs = zip(first, second, strict=True)
-    return sum(differs for a, b in pairs for _, differs in mark(a, b)) / words
+        return float(_length(original) > 0)
+    pairs = zip(original, view, strict=True)
+    replaced = sum(differs for pair in pairs for _, differs in mark(*pair))
+    return replaced / words
+
+
+def _decision(prediction):
+    """The most likely class, or the value, that a teacher gives."""
+    if len(prediction) == 1:
+        return prediction[0]
+    return prediction.index(max(prediction))
 
 
 def _spread(counts):
@@ -222,14 +262,16 @@ def _spread(counts):
 def _example(record, label_names):
     label = _name(record.label, label_names)
     heading = f"Example {record.example_id}, label {label}"
-    if said := _prediction(record.teacher, label_names):
-        heading += f", teacher {said}"
-    rows = [("", list(zip(record.texts, record.texts, strict=True)), "")]
+    if record.teacher:
+        heading += f", teacher {_prediction(record.teacher, label_names)}"
+    # The teacher's word on the original stands in the heading.
+    same = list(zip(record.texts, record.texts, strict=True))
+    views = [ShownView(0, same, "")]
     for number, view in enumerate(record.views, start=1):
         pairs = list(zip(record.texts, view.texts, strict=True))
-        said = _prediction(view.teacher, label_names)
-        rows.append((f"{number}", pairs, said))
-    return heading, rows
+        prediction = _prediction(view.teacher, label_names)
+        views.append(ShownView(number, pairs, prediction))
+    return ShownExample(heading, views)
 
 
 def _name(label, label_names):
@@ -249,5 +291,4 @@ def _prediction(values, label_names):
         return ""
     if len(values) == 1:
         return f"{values[0]:.2f}"
-    best = max(values)
-    return f"{_name(values.index(best), label_names)}, {best:.2f}"
+    return f"{_name(_decision(values), label_names)}, {max(values):.2f}"

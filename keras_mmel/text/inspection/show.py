@@ -11,12 +11,12 @@ _ON, _OFF = "\x1b[1;33m", "\x1b[0m"
 
 
 def to_terminal(
-    found: Findings, title: str, *, color: bool = False, width: int = 80
+    findings: Findings, title: str, *, color: bool = False, width: int = 80
 ) -> str:
-    """Findings as tables and examples; ends with a line feed.
+    """Writes findings as tables and examples; ends with a line feed.
 
     Args:
-        found: From `inspect_records`.
+        findings: From `inspect_records`.
         title: What was looked at.
         color: Whether to mark replaced words by color, else by brackets.
         width: Columns of the terminal.
@@ -25,38 +25,32 @@ def to_terminal(
         Text in which control characters of the data are shown, not sent.
     """
     lines = [_visible(title), ""]
-    wide = max(len(_visible(n)) for _, rows in found.tables for n, _ in rows)
-    for heading, rows in found.tables:
+    names = [name for _, rows in findings.tables for name, _ in rows]
+    name_width = max(len(_visible(name)) for name in names)
+    for heading, rows in findings.tables:
         lines.append(heading)
         for name, value in rows:
-            lines.append(f"  {_visible(name):<{wide}}  {_visible(value)}")
+            lines.append(f"  {_visible(name):<{name_width}}  {_visible(value)}")
         lines.append("")
-    before, after = (_ON, _OFF) if color else ("[", "]")
-    for heading, views in found.examples:
-        lines.append(_visible(heading))
-        for name, pairs, said in views:
-            texts = [
-                "".join(
-                    f"{before}{_visible(piece)}{after}"
-                    if differs
-                    else _visible(piece)
-                    for piece, differs in mark(original, text)
-                )
-                for original, text in pairs
-            ]
-            if said:
-                texts[-1] += f"  <{_visible(said)}>"
-            for start, text in zip([name, ""], texts, strict=False):
-                lines.append(_wrap(f"{start:>2} ", text, width))
+    for example in findings.examples:
+        lines.append(_visible(example.heading))
+        for view in example.views:
+            texts = [_marked(*pair, color) for pair in view.texts]
+            if view.teacher:
+                texts[-1] += f"  <{_visible(view.teacher)}>"
+            # The number stands before the first text of a pair alone.
+            starts = [f"{view.number:>2} " if view.number else "   ", "   "]
+            for start, text in zip(starts, texts, strict=False):
+                lines.append(_wrap(start, text, width))
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def to_html(found: Findings, title: str) -> str:
-    """Findings as a page: statistics, then examples with their views.
+def to_html(findings: Findings, title: str) -> str:
+    """Writes findings as a page: statistics, then examples with their views.
 
     Args:
-        found: From `inspect_records`.
+        findings: From `inspect_records`.
         title: What was looked at.
 
     Returns:
@@ -65,16 +59,26 @@ def to_html(found: Findings, title: str) -> str:
     """
     sections = [
         page.section(heading, page.table(rows))
-        for heading, rows in found.tables
+        for heading, rows in findings.tables
     ]
-    for heading, views in found.examples:
+    for example in findings.examples:
         rows = []
-        for name, pairs, said in views:
-            texts = "".join(page.marked(*pair) for pair in pairs)
-            name = f"view {name}" if name else "original"
-            rows.append((name, page.Html(texts), said))
-        sections.append(page.section(heading, page.table(rows)))
+        for view in example.views:
+            texts = "".join(page.marked(*pair) for pair in view.texts)
+            name = f"view {view.number}" if view.number else "original"
+            rows.append((name, page.Html(texts), view.teacher))
+        sections.append(page.section(example.heading, page.table(rows)))
     return page.page(title, "", sections)
+
+
+def _marked(original, text, color):
+    """A text with the words that the original has not, marked."""
+    before, after = (_ON, _OFF) if color else ("[", "]")
+    marked = ""
+    for piece, differs in mark(original, text):
+        piece = _visible(piece)
+        marked += f"{before}{piece}{after}" if differs else piece
+    return marked
 
 
 def _visible(text):
@@ -93,6 +97,7 @@ def _visible(text):
 
 
 def _wrap(start, text, width):
+    """A text in lines of a width, the first one behind `start`."""
     # Color takes no columns, so a colored line may break a little early.
     lines = textwrap.wrap(
         text,

@@ -17,6 +17,9 @@ from keras_mmel.text.reading.token_table import TokenTable
 # Lengths are padded to multiples of this. Fewer shapes would cost more: the
 # sentences of some tasks have eleven tokens on average.
 LENGTH_STEP = 4
+# BERT's [PAD]. Files know the fingerprint of their tokenizer, but not its ids:
+# any id would do, since no model looks at what stands under padding.
+PAD_ID = 0
 
 
 @dataclasses.dataclass
@@ -40,15 +43,15 @@ class Batching:
     epoch_counter: EpochCounter
 
     def __post_init__(self):
-        for name, least in (("batch_size", 1), ("seed", None), ("window", 1)):
-            value = check_count(name, getattr(self, name), least)
-            setattr(self, name, value)
+        self.batch_size = check_count("batch_size", self.batch_size, 1)
+        self.seed = check_count("seed", self.seed)
+        self.window = check_count("window", self.window, 1)
 
 
 def make_batches(
     table: TokenTable, choose: Callable, finish: Callable, batching: Batching
 ) -> tf.data.Dataset:
-    """Batches of chosen rows, a new choice in every pass.
+    """Makes batches of chosen rows, with a new choice in every pass.
 
     Args:
         table: The ids.
@@ -66,9 +69,8 @@ def make_batches(
         ValueError: If there are too few examples for a batch.
     """
     examples, batch_size = len(table), batching.batch_size
-    batches = arguments.count_batches(
-        examples, batch_size, batching.drop_remainder
-    )
+    drop_remainder = batching.drop_remainder
+    batches = arguments.count_batches(examples, batch_size, drop_remainder)
     counter = batching.epoch_counter
     lengths = tf.constant(padded_lengths(table))
     keys = tf.constant(table.keys)
@@ -84,15 +86,15 @@ def make_batches(
             )
         else:
             order, shown = tf.range(examples), tf.range(batches)
-        if batching.drop_remainder:
-            # The last one is the one that is not full.
+        if drop_remainder:
+            # The last one of the order is the one that is not full.
             shown = tf.boolean_mask(shown, shown < batches)
 
         @tf.autograph.experimental.do_not_convert
         def pick(batch):
             start = tf.cast(batch, tf.int32) * batch_size
             chosen = order[start : start + batch_size]
-            if batching.drop_remainder:
+            if drop_remainder:
                 chosen = tf.ensure_shape(chosen, [batch_size])
             return (
                 chosen,
@@ -108,22 +110,34 @@ def make_batches(
         chosen, rows, real, length = picked
         return epoch, finish(inputs_of(rows, length), chosen, rows, real)
 
-    passes = numbered_passes(counter, one_pass)
-    made = passes.map(make, num_parallel_calls=2, deterministic=True)
-    return count_passes(counter, made.prefetch(4), batches)
+    # Picks are cheap and come from one thread; ids are gathered by two.
+    picks = numbered_passes(counter, one_pass)
+    elements = picks.map(make, num_parallel_calls=2, deterministic=True)
+    return count_passes(counter, elements.prefetch(4), batches)
 
 
 def padded_lengths(table: TokenTable) -> np.ndarray:
-    """Lengths of the rows up to the next step, int64.
+    """The lengths to which rows are padded, int64 (rows,).
 
-    Never more than the longest row: a model may have no further positions.
+    They are multiples of 4, but never more than the longest row: a model may
+    have no further positions.
     """
+    # Division rounds down, so of the negative it rounds up.
     padded = -(-table.lengths // LENGTH_STEP) * LENGTH_STEP
     return np.minimum(padded, table.lengths.max())
 
 
 def gatherer(table: TokenTable) -> Callable:
-    """A function from rows (batch, views) and a length to a model's inputs."""
+    """Makes a function from rows and a length to a model's inputs.
+
+    Args:
+        table: The ids, which become tensors once.
+
+    Returns:
+        A function of rows, an integer tensor of any shape, and the length to
+        which they are padded. It gives int32 `token_ids`, `segment_ids` and
+        `padding_mask`, each (*rows, length).
+    """
     token_ids = tf.constant(table.token_ids)
     starts = tf.constant(table.starts[:-1])
     lengths = tf.constant(table.lengths)
@@ -132,14 +146,15 @@ def gatherer(table: TokenTable) -> Callable:
 
     def inputs_of(rows, length):
         places = tf.range(length, dtype=tf.int64)
-        there = places < tf.gather(lengths, rows)[..., None]
-        at = tf.minimum(tf.gather(starts, rows)[..., None] + places, last)
-        second = there & (places >= tf.gather(borders, rows)[..., None])
+        is_token = places < tf.gather(lengths, rows)[..., None]
+        # Padding reads on into the next row; only the last row has none.
+        index = tf.minimum(tf.gather(starts, rows)[..., None] + places, last)
+        second = is_token & (places >= tf.gather(borders, rows)[..., None])
+        ids = tf.where(is_token, tf.gather(token_ids, index), PAD_ID)
         return {
-            # What stands under padding is never seen; 0 is BERT's [PAD].
-            "token_ids": tf.where(there, tf.gather(token_ids, at), 0),
+            "token_ids": ids,
             "segment_ids": tf.cast(second, tf.int32),
-            "padding_mask": tf.cast(there, tf.int32),
+            "padding_mask": tf.cast(is_token, tf.int32),
         }
 
     return inputs_of

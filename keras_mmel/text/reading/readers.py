@@ -33,7 +33,6 @@ def read_augmented(
     window: int = WINDOW,
     drop_remainder: bool = True,
     epoch_counter: EpochCounter | None = None,
-    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Reads groups of views of text, what `MMELModel.fit` takes.
 
@@ -70,7 +69,6 @@ def read_augmented(
         drop_remainder: Whether to leave out a last batch that is not full.
         epoch_counter: Counts the epochs; `MMELModel.fit` finds it by itself.
             `EpochCounter(n)` continues a run after n epochs.
-        initial_epoch: Deprecated: `epoch_counter=EpochCounter(initial_epoch)`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
@@ -90,14 +88,15 @@ def read_augmented(
     ```
     """
     num_views = check_count("num_views", num_views, 1)
-    counter = epoch_counter or EpochCounter(initial_epoch)
+    counter = epoch_counter or EpochCounter()
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
     table = load_table(directory, tokenizer, max_length=max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
-    ragged = bool((table.views < num_views).any())
+    # All batches have one structure: where any group is short, each has a mask.
+    needs_mask = bool((table.views < num_views).any())
     choose = functools.partial(
         view_choice.choose_groups,
         view_choice.Pools.of(table),
@@ -107,7 +106,7 @@ def read_augmented(
 
     def finish(inputs, examples, rows, real):
         x = {"views": inputs}
-        if ragged:
+        if needs_mask:
             x["mask"] = real
         y = tf.gather(labels, examples)
         if predictions is None:
@@ -131,7 +130,6 @@ def read_plain(
     window: int = WINDOW,
     drop_remainder: bool = False,
     epoch_counter: EpochCounter | None = None,
-    initial_epoch: int = 0,
 ) -> tf.data.Dataset:
     """Reads plain examples of text, for baselines and for evaluation.
 
@@ -139,7 +137,11 @@ def read_plain(
     `"padding_mask"`, each (batch, length). By default they are the originals,
     in order. With `views` above 1 every epoch shows one of that many views of
     each example, and each of them once in `views` epochs: training on single
-    augmented examples.
+    augmented examples. So `views` epochs of them show what one epoch of
+    `read_augmented` with `num_views=views` shows, at the same cost, with as
+    many steps of batches of the same number of examples. (The baseline of
+    `keras_mmel.compare` draws a view of each group instead, from any dataset
+    of groups, whose views have no number by which they could take turns.)
 
     Args:
         data: A directory that `write_augmented` wrote, a source of examples
@@ -159,7 +161,6 @@ def read_plain(
         window: As of `read_augmented`.
         drop_remainder: As of `read_augmented`.
         epoch_counter: As of `read_augmented`.
-        initial_epoch: As of `read_augmented`.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
@@ -179,16 +180,17 @@ def read_plain(
     ```
     """
     views = check_count("views", views, 1)
-    counter = epoch_counter or EpochCounter(initial_epoch)
+    counter = epoch_counter or EpochCounter()
     batching = Batching(
         batch_size, seed, shuffle, window, drop_remainder, counter
     )
     table = load_table(data, tokenizer, max_length=max_length)
-    given = _labels(table) if labels else None
+    example_labels = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
+    row_targets = None
+    if example_labels is not None and predictions is not None:
+        row_targets = _targets(table, predictions)
     pools = view_choice.Pools.of(table)
-    if predictions is not None and given is not None:
-        targets = _targets(table, predictions)
 
     @tf.autograph.experimental.do_not_convert
     def choose(epoch):
@@ -198,12 +200,12 @@ def read_plain(
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):
-        x = {name: part[:, 0] for name, part in inputs.items()}
-        if given is None:
-            return (x,)
-        if predictions is None:
-            return x, tf.gather(given, examples)
-        return x, tf.gather(targets, rows[:, 0])
+        x = {name: views_of[:, 0] for name, views_of in inputs.items()}
+        if row_targets is not None:
+            return x, tf.gather(row_targets, rows[:, 0])
+        if example_labels is not None:
+            return x, tf.gather(example_labels, examples)
+        return (x,)
 
     return make_batches(table, choose, finish, batching)
 
@@ -229,26 +231,26 @@ def _labels(table):
 
 
 def _teacher(table, wanted):
+    """The predictions of the rows, or None where they are not to be given."""
     if wanted not in (True, False, "auto"):
         raise ValueError(
             '`teacher` must be True, False or "auto". Received: '
             f"teacher={wanted!r}"
         )
-    if not wanted:
-        return None
-    if table.teacher is not None:
-        return tf.constant(table.teacher)
-    if wanted is True:
+    if wanted is True and table.teacher is None:
         raise ValueError(
             "Files without predictions of a teacher must be labelled first, "
             "with `keras-mmel label` or `label_augmented`. Received: "
             "teacher=True"
         )
-    return None
+    if not wanted or table.teacher is None:
+        return None
+    return tf.constant(table.teacher)
 
 
 def _targets(table, predictions):
     """What every row is trained against, float32 (rows, classes or 1)."""
+    # Augmented views keep the teacher's word, originals get their own label.
     targets = predictions.numpy().copy()
     originals = table.first[:-1]
     if table.labels.dtype == np.int64:

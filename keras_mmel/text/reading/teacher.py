@@ -90,15 +90,9 @@ def label_augmented(
     def label(records: Iterator[Record]) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
             table = make_table(block, encoder, max_length)
-            rows = iter(predict(table).tolist())
-            for record in block:
-                own = tuple(next(rows))
-                views = tuple(
-                    dataclasses.replace(view, teacher=tuple(next(rows)))
-                    for view in record.views
-                )
-                yield dataclasses.replace(record, teacher=own, views=views)
+            yield from _with_predictions(block, predict(table))
 
+    # Two teachers' files differ in this, and so never mix in one directory.
     made = manifest.made | {
         "teacher": {
             "model": weights_hash(teacher),
@@ -118,8 +112,22 @@ def label_augmented(
     )
 
 
+def _with_predictions(records, predictions):
+    """Records and their views with the rows that belong to each."""
+    rows = iter(predictions.tolist())
+    for record in records:
+        # In the order of the table: the original, then its views.
+        own = tuple(next(rows))
+        views = tuple(
+            dataclasses.replace(view, teacher=tuple(next(rows)))
+            for view in record.views
+        )
+        yield dataclasses.replace(record, teacher=own, views=views)
+
+
 def weights_hash(model: keras.Model) -> str:
     """32 hex digits that change with the weights of a model."""
+    # Paths and shapes keep apart what has the same bytes in another order.
     digest = hashlib.blake2b(digest_size=16)
     for weight in model.weights:
         array = weight.numpy()
@@ -132,15 +140,16 @@ def _check_outputs(teacher, manifest):
     outputs = getattr(teacher, "num_classes", None)
     names = manifest.label_names
     regression = manifest.label_kind == "value"
-    wrong = (
-        (regression and outputs != 1)
-        or (manifest.label_kind == "class" and outputs == 1)
-        or (names is not None and outputs != len(names))
-    )
-    if wrong:
-        expected = "one output (regression)"
-        if not regression:
-            expected = f"{len(names)} classes" if names else "several classes"
+    if regression:
+        fits, expected = outputs == 1, "one output (regression)"
+    elif names is not None:
+        fits = outputs != 1 and outputs == len(names)
+        expected = f"{len(names)} classes"
+    else:
+        # Without labels in the files any teacher will do.
+        fits = outputs != 1 or manifest.label_kind is None
+        expected = "several classes"
+    if not fits:
         raise ValueError(
             f"`teacher` must have {expected}, as the labels in the files. "
             f"Received: a teacher with {outputs} outputs"
@@ -177,13 +186,13 @@ def predictor(
     def predict(table):
         inputs_of, lengths = gatherer(table), padded_lengths(table)
         order = np.argsort(lengths, kind="stable")
-        found = []
+        predictions = []
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             # A batch that is not full is filled up with its last row.
-            filled = np.pad(rows, (0, batch_size - len(rows)), "edge")
-            inputs = inputs_of(filled, lengths[rows[-1]])
-            found.append(outputs_of(inputs)[: len(rows)])
-        return np.concatenate(found)[np.argsort(order)]
+            full = np.pad(rows, (0, batch_size - len(rows)), "edge")
+            inputs = inputs_of(full, lengths[rows[-1]])
+            predictions.append(outputs_of(inputs)[: len(rows)])
+        return np.concatenate(predictions)[np.argsort(order)]
 
     return predict

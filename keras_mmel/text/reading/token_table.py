@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_mmel.counts import check_count
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.bert.tokenizer import longest_first
 from keras_mmel.text.files.directory import Manifest
@@ -102,6 +103,7 @@ def load_table(
     """
     if isinstance(data, TokenTable):
         return data
+    # Only files have ids that somebody made already.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
         data, tokenizer = files, encoder_for(files.manifest, tokenizer)
@@ -116,8 +118,17 @@ def load_table(
 def encoder_for(
     manifest: Manifest, tokenizer: Tokenizer | None
 ) -> Tokenizer | None:
-    """The tokenizer, or `None` where it made the ids that are in the files."""
-    made_by = (manifest.made.get("augmenter") or {}).get("tokenizer")
+    """Which tokenizer has to encode the texts of files, if any.
+
+    Args:
+        manifest: That of the files, which tells their augmenter's tokenizer.
+        tokenizer: The tokenizer of the model, or `None`.
+
+    Returns:
+        The tokenizer, or `None` where the ids in the files are to be taken:
+        it made them, or there is none.
+    """
+    made_by = manifest.made.get("augmenter", {}).get("tokenizer")
     if tokenizer is None or tokenizer.fingerprint == made_by:
         return None
     return tokenizer
@@ -130,57 +141,66 @@ def make_table(
 ) -> TokenTable:
     """Gathers records into a table.
 
-    `tokenizer` encodes the texts; `None` takes the ids of the records. A row
-    has at most `max_length` tokens, the special ones included: the longer
-    sentence of a pair is cut first.
+    Args:
+        records: The examples.
+        tokenizer: Encodes the texts; `None` takes the ids of the records.
+        max_length: Longest row, special tokens included; the longer sentence
+            of a pair is cut first.
+
+    Returns:
+        The table.
 
     Raises:
-        ValueError: If there is no record, ids are wanted that are not there,
-            or two teachers' predictions differ in their length.
+        TypeError: If `max_length` is no integer.
+        ValueError: If it is below 3, there is no record, ids are wanted that
+            are not there, or two teachers' predictions differ in their length.
     """
-    if max_length < MIN_LENGTH:
-        raise ValueError(
-            f"`max_length` must be at least {MIN_LENGTH}, a token between the "
-            f"two special ones. Received: max_length={max_length}"
-        )
-    tokens, lengths, borders = array.array("i"), [], []
-    counts, labels, teachers, example_ids = [], [], [], []
+    max_length = check_count("max_length", max_length, MIN_LENGTH)
+    # Of tokens there are so many that a list would not fit into memory.
+    tokens, lengths, borders, teachers = array.array("i"), [], [], []
+    counts, labels, example_ids = [], [], []
     records = iter(records)
     while chunk := list(itertools.islice(records, _CHUNK)):
-        rows: list = [row for one in chunk for row in (one, *one.views)]
-        if tokenizer is None:
-            ids = [_cut(_stored(row), max_length) for row in rows]
-        else:
-            texts = [as_text(row.texts) for row in rows]
-            encoded = tokenizer.encode(texts, max_length=max_length)
-            ids = [one.token_ids for one in encoded]
-        for row, one in zip(rows, ids, strict=True):
-            tokens.extend(one)
-            lengths.append(len(one))
-            borders.append(_border(one))
-            teachers.append(row.teacher)
+        rows: list = []
         for record in chunk:
+            rows += [record, *record.views]
             counts.append(1 + len(record.views))
             labels.append(record.label)
             example_ids.append(record.example_id)
+        ids_of_rows = _ids_of(rows, tokenizer, max_length)
+        for row, ids in zip(rows, ids_of_rows, strict=True):
+            tokens.extend(ids)
+            lengths.append(len(ids))
+            borders.append(_border(ids))
+            teachers.append(row.teacher)
     if not example_ids:
         raise ValueError("There must be an example. Received: 0 examples")
     return TokenTable(
-        np.frombuffer(tokens, np.int32),
-        _cumulate(lengths),
-        np.asarray(borders, np.int32),
-        _cumulate(counts),
-        _labels(labels),
-        _teacher(teachers),
-        np.asarray([hash_id(i) for i in example_ids], np.int64),
-        tuple(example_ids),
+        token_ids=np.frombuffer(tokens, np.int32),
+        starts=_cumulate(lengths),
+        borders=np.asarray(borders, np.int32),
+        first=_cumulate(counts),
+        labels=_labels(labels),
+        teacher=_teacher(teachers),
+        keys=np.asarray([hash_id(i) for i in example_ids], np.int64),
+        example_ids=tuple(example_ids),
     )
 
 
 def hash_id(example_id: str) -> int:
     """A hash of an example's id, an int64 that is not negative."""
     digest = hashlib.blake2b(example_id.encode(), digest_size=8).digest()
+    # Without the lowest bit it has 63, which an int64 holds.
     return int.from_bytes(digest, "little") >> 1
+
+
+def _ids_of(rows, tokenizer, max_length):
+    """The ids of originals and views, cut to a length."""
+    if tokenizer is None:
+        return [_cut(_stored(row), max_length) for row in rows]
+    texts = [as_text(row.texts) for row in rows]
+    encodings = tokenizer.encode(texts, max_length=max_length)
+    return [encoded.token_ids for encoded in encodings]
 
 
 def _stored(row):
@@ -193,6 +213,7 @@ def _stored(row):
 
 
 def _border(ids: Sequence[int]) -> int:
+    """How many tokens are of segment 0: those up to the first [SEP]."""
     # The last token is [SEP], and text never gives one.
     return ids.index(ids[-1]) + 1
 
@@ -201,12 +222,15 @@ def _cut(ids, max_length):
     """Stored ids, cut as the tokenizer cuts."""
     if len(ids) <= max_length:
         return ids
-    border = _border(ids)
-    if border == len(ids):
-        return (*ids[: max_length - 1], ids[-1])
-    a, b = longest_first(border - 2, len(ids) - border - 1, max_length - 3)
-    first = (*ids[: a + 1], ids[-1])
-    return (*first, *ids[border : border + b], ids[-1])
+    border, sep_id = _border(ids), ids[-1]
+    sentences = [ids[1 : border - 1]]
+    if border < len(ids):
+        sentences.append(ids[border:-1])
+    sizes = longest_first([len(s) for s in sentences], max_length)
+    cut = [ids[0]]
+    for sentence, size in zip(sentences, sizes, strict=True):
+        cut += [*sentence[:size], sep_id]
+    return cut
 
 
 def _cumulate(counts):
@@ -222,12 +246,14 @@ def _labels(labels):
             "All examples must have a label, or none. Received: "
             f"{missing} of {len(labels)} without one"
         )
-    found = np.asarray(labels)
-    return found.astype(np.float32 if found.dtype.kind == "f" else np.int64)
+    values = np.asarray(labels)
+    is_value = values.dtype.kind == "f"
+    return values.astype(np.float32 if is_value else np.int64)
 
 
 def _teacher(teachers):
-    sizes = {len(one) for one in teachers}
+    sizes = {len(prediction) for prediction in teachers}
+    # A few without one, and all are given up: a batch has no gaps.
     if 0 in sizes:
         return None
     if len(sizes) > 1:

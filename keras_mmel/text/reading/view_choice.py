@@ -29,12 +29,20 @@ class Pools(NamedTuple):
     def of(cls, table: TokenTable) -> "Pools":
         """The pools of a table."""
         return cls(
-            *map(tf.constant, (table.first[:-1], table.views, table.keys))
+            first=tf.constant(table.first[:-1]),
+            views=tf.constant(table.views),
+            keys=tf.constant(table.keys),
         )
 
 
 def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     """Draws the rows of every group: the original and views of its pool.
+
+    Args:
+        pools: The examples.
+        num_views: Size of a group.
+        seed: The seed of the run.
+        epoch: A scalar.
 
     Returns:
         Rows (examples, num_views), the original first, and whether they are
@@ -43,17 +51,17 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     pool = tf.cast(pools.views - 1, tf.int32)
     largest = tf.reduce_max(pool)
     places = tf.range(largest)
-    there = places < pool[:, None]
+    is_view = places < pool[:, None]
     ranks = seeds.ranks(
         seed, seeds.VIEWS, epoch, pools.keys[:, None], tf.cast(places, tf.int64)
     )
-    ranks = tf.where(there, ranks, tf.int64.max)
+    # Padding comes last, behind all that can be drawn.
+    ranks = tf.where(is_view, ranks, tf.int64.max)
     # Where there are too few, all of them come, and none depends on the draw.
     wanted = tf.minimum(num_views - 1, largest)
     drawn = tf.argsort(ranks, axis=1, stable=True)[:, :wanted]
-    drawn = tf.pad(
-        tf.cast(drawn, tf.int64), [[0, 0], [0, num_views - 1 - wanted]]
-    )
+    missing = num_views - 1 - wanted
+    drawn = tf.pad(tf.cast(drawn, tf.int64), [[0, 0], [0, missing]])
     real = tf.range(num_views - 1) < pool[:, None]
     original = pools.first[:, None]
     rows = tf.where(real, original + 1 + drawn, original)
@@ -64,7 +72,18 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
 
 
 def choose_one(pools: Pools, num_views: int, seed: int, epoch):
-    """Draws rows (examples, 1): all of a group in `num_views` epochs."""
+    """Draws one row of every example: all of a group in `num_views` epochs.
+
+    Args:
+        pools: The examples.
+        num_views: How many views of an example have a turn, as in a group.
+        seed: The seed of the run.
+        epoch: A scalar.
+
+    Returns:
+        Rows (examples, 1).
+    """
+    # A cycle draws one group, and each of its epochs shows one row of it.
     cycle, turn = epoch // num_views, epoch % num_views
     rows, real = choose_groups(pools, num_views, seed, cycle)
     places = tf.range(num_views, dtype=tf.int64)
@@ -104,11 +123,9 @@ def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
     if window > 1:
         windows = tf.range(count) // (batch_size * window)
         length = tf.cast(tf.gather(lengths, shuffled), tf.int64)
-        wide = tf.reduce_max(length) + 1
-        shuffled = tf.gather(
-            shuffled,
-            tf.argsort(tf.cast(windows, tf.int64) * wide + length, stable=True),
-        )
+        # One number that sorts by the window first and then by the length.
+        keys = tf.cast(windows, tf.int64) * (tf.reduce_max(length) + 1) + length
+        shuffled = tf.gather(shuffled, tf.argsort(keys, stable=True))
     batches = tf.range(-(-count // batch_size), dtype=tf.int64)
     ranks = seeds.ranks(seed, seeds.SHUFFLE, epoch, seeds.BATCHES, batches)
     return shuffled, tf.argsort(ranks, stable=True)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text.bert.classifier import BertTextClassifier
+from keras_mmel.text.bert.tokenizer import check_max_length
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 
 
@@ -72,8 +73,8 @@ def export_text_classifier(
     ```
     """
     path = pathlib.Path(path)
-    is_model = (path / "saved_model.pb").is_file()
-    if path.exists() and not (overwrite and is_model):
+    is_saved_model = (path / "saved_model.pb").is_file()
+    if path.exists() and not (overwrite and is_saved_model):
         raise FileExistsError(
             "`path` must not exist, or be a SavedModel with `overwrite=True`. "
             f"Received: {path}"
@@ -84,42 +85,51 @@ def export_text_classifier(
             "variable KERAS_BACKEND=tensorflow). Received: Keras on "
             f"{keras.config.backend()}"
         )
+    classifier = _classifier_of(model)
+    if label_names is not None:
+        label_names = _check_names(label_names, classifier.num_classes)
+    longest = classifier.backbone.max_sequence_length
+    max_length = check_max_length(max_length, longest)
+    inputs = ["text_a", "text_b"] if pairs else ["text"]
+    tokenize = GraphTokenizer(classifier.tokenizer, max_length)
+    archive = _archive(classifier, tokenize, inputs, label_names)
+    _write(archive, path)
+
+
+def _classifier_of(model):
+    """The classifier that a model is, or that is wrapped in it."""
     if isinstance(model, MMELModel):
         model = model.model
-    tokenizer = getattr(model, "tokenizer", None)
-    if tokenizer is None or not isinstance(model, BertTextClassifier):
+    is_classifier = isinstance(model, BertTextClassifier)
+    if not is_classifier or model.tokenizer is None:
         raise TypeError(
             "`model` must be a text classifier with its tokenizer, as "
             "`load_text_classifier` makes it: only of these it is known that "
             f"the graph gives the same ids. Received: {type(model).__name__}"
         )
-    if label_names is not None:
-        label_names = _distinct(label_names, model.num_classes)
-    longest = model.backbone.max_sequence_length
-    if max_length is None:
-        max_length = longest
-    if not 3 <= max_length <= longest:
-        raise ValueError(
-            "`max_length` must have room for 3 special tokens and be at most "
-            f"what the model can take, {longest}. Received: "
-            f"max_length={max_length}"
-        )
-    inputs = ["text_a", "text_b"] if pairs else ["text"]
-    tokenize = GraphTokenizer(tokenizer, max_length)
-    archive = _archive(model, tokenize, inputs, label_names)
+    return model
+
+
+def _write(archive, path):
+    """Writes a SavedModel beside its path, and puts it there when it is whole.
+
+    One that is replaced goes with the folder.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
-        made = pathlib.Path(folder, "made")
-        archive.write_out(made, verbose=False)
-        if is_model:
+        written = pathlib.Path(folder, "written")
+        archive.write_out(written, verbose=False)
+        if path.exists():
             path.rename(pathlib.Path(folder, "before"))
-        made.rename(path)
+        written.rename(path)
 
 
-def _distinct(label_names, classes):
+def _check_names(label_names, classes):
+    # Of a string, a sequence as well, every letter would be a name.
     names = [] if isinstance(label_names, str) else list(label_names)
-    strings = {name for name in names if isinstance(name, str)}
-    if not 1 < classes == len(strings) == len(names):
+    different = {name for name in names if isinstance(name, str)}
+    # One output is a regression, and its value has no name.
+    if classes == 1 or not classes == len(different) == len(names):
         raise ValueError(
             "`label_names` must be different strings, one for each class of "
             "the model, and None for a regression. Received: label_names="
@@ -128,7 +138,7 @@ def _distinct(label_names, classes):
     return names
 
 
-def _archive(model, tokenize, inputs, label_names):
+def _archive(classifier, tokenize, inputs, label_names):
     """The signatures and what they use."""
 
     def encode(*texts):
@@ -137,7 +147,8 @@ def _archive(model, tokenize, inputs, label_names):
             return tokenize(*texts)
 
     def serve(*texts):
-        outputs = tf.cast(model(encode(*texts), training=False), tf.float32)
+        outputs = classifier(encode(*texts), training=False)
+        outputs = tf.cast(outputs, tf.float32)
         if outputs.shape[-1] == 1:
             return {"value": outputs[:, 0]}
         results = {"probabilities": tf.nn.softmax(outputs)}
@@ -151,6 +162,7 @@ def _archive(model, tokenize, inputs, label_names):
 
     specs = [tf.TensorSpec([None], tf.string, name) for name in inputs]
     archive = keras.export.ExportArchive()
+    # Its table of pieces is a resource, which the SavedModel has to hold.
     archive.track(tokenize)
     archive.add_endpoint("serving_default", serve, specs)
     archive.add_endpoint("tokenize", encode, specs)

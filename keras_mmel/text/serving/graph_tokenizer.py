@@ -44,8 +44,8 @@ class GraphTokenizer(tf.Module):
     def __init__(self, tokenizer: Tokenizer, max_length: int):
         super().__init__()
         state = json.loads(tokenizer.to_json())
-        parts = [state["normalizer"] or {}, state["pre_tokenizer"] or {}]
-        kinds = [part.get("type") for part in parts]
+        steps = [state["normalizer"] or {}, state["pre_tokenizer"] or {}]
+        kinds = [step.get("type") for step in steps]
         added = state.get("added_tokens") or []
         added = [a["content"] for a in added if not a["special"]]
         if kinds != ["BertNormalizer", "BertPreTokenizer"] or added:
@@ -64,14 +64,12 @@ class GraphTokenizer(tf.Module):
         self._unknown = model["unk_token"]
         self._prefix = model["continuing_subword_prefix"]
         self._longest_word = model["max_input_chars_per_word"]
-        self._longest_piece = max(map(len, model["vocab"]))
-        self._ids = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                tf.constant(list(model["vocab"])),
-                tf.constant(list(model["vocab"].values()), tf.int32),
-            ),
-            default_value=-1,
-        )
+        vocabulary = model["vocab"]
+        self._longest_piece = max(map(len, vocabulary))
+        pieces = tf.constant(list(vocabulary))
+        ids = tf.constant(list(vocabulary.values()), tf.int32)
+        table = tf.lookup.KeyValueTensorInitializer(pieces, ids)
+        self._ids = tf.lookup.StaticHashTable(table, default_value=-1)
 
     def __call__(
         self, texts: tf.Tensor, second: tf.Tensor | None = None
@@ -93,10 +91,10 @@ class GraphTokenizer(tf.Module):
             parts = [cls, pieces[:, : self.max_length - 2], sep]
         else:
             others = self.pieces(second)
-            # As `longest_first` of the tokenizer, for a batch.
+            # As `longest_first` of the tokenizer, for a batch in the graph.
             a, b = pieces.row_lengths(), others.row_lengths()
             room = tf.constant(self.max_length - 3, a.dtype)
-            half = room // 2 + room % 2 * tf.cast(a > b, a.dtype)
+            half = (room + tf.cast(a > b, a.dtype)) // 2
             a = tf.minimum(a, tf.maximum(half, room - b))
             b = tf.minimum(b, tf.maximum(room - half, room - a))
             pieces = tf.RaggedTensor.from_tensor(pieces.to_tensor(), a)
@@ -109,33 +107,40 @@ class GraphTokenizer(tf.Module):
         segments = tf.zeros_like(mask)
         if second is not None:
             segments = mask - tf.sequence_mask(a + 2, longest, tf.int32)
+        pad_id = self._tokenizer.pad_id
         return {
-            "token_ids": joined.to_tensor(
-                self._tokenizer.pad_id, shape=tf.shape(mask)
-            ),
+            "token_ids": joined.to_tensor(pad_id, shape=tf.shape(mask)),
             "segment_ids": segments,
             "padding_mask": mask,
         }
 
     def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Normalizes texts and splits them into words."""
+        """Normalizes texts and splits them into words.
+
+        Args:
+            texts: (batch,) strings, UTF-8.
+
+        Returns:
+            (batch, words) strings.
+        """
         # The space keeps marks at the start of a text out of the one before.
         texts = tf.strings.join([" ", texts])
         codes = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
         entries = tf.cast(tf.gather(self._entries, codes.values), tf.int32)
-        parts = tf.gather(self._replacements, entries)
-        origin = parts.value_rowids()
+        new = tf.gather(self._replacements, entries)
+        origin = new.value_rowids()
         rows = tf.gather(codes.value_rowids(), origin)
         itself = tf.gather(codes.values, origin)
-        found = tf.where(parts.values == _ITSELF, itself, parts.values)
-        # Canonical ordering: marks in a row go by their class.
-        classes = tf.cast(found // _CLASS, tf.int64)
+        points = tf.where(new.values == _ITSELF, itself, new.values)
+        # Canonical ordering: marks in a row go by their class, of which there
+        # are 256. No mark leaves its row: there is a space in front of each.
+        classes = tf.cast(points // _CLASS, tf.int64)
         runs = tf.cumsum(tf.cast(classes == 0, tf.int64))
         order = tf.argsort(runs * 256 + classes, stable=True)
-        found = tf.gather(found, order) % _CLASS
-        kept = found != _NOTHING
+        points = tf.gather(points, order) % _CLASS
+        stays = points != _NOTHING
         ragged = tf.RaggedTensor.from_value_rowids(
-            found[kept], rows[kept], codes.nrows()
+            points[stays], rows[stays], codes.nrows()
         )
         return tf.strings.split(tf.strings.unicode_encode(ragged, "UTF-8"))
 
@@ -149,6 +154,12 @@ class GraphTokenizer(tf.Module):
         The longest piece goes first, in all words at once. A word that does
         not come out is one unknown token.
 
+        Args:
+            texts: (batch,) strings, UTF-8.
+
+        Returns:
+            (batch, pieces) ids, int32.
+
         Reference: Wu et al. 2016, https://arxiv.org/abs/1609.08144.
         """
         ragged = self.words(texts)
@@ -158,22 +169,24 @@ class GraphTokenizer(tf.Module):
         lengths = tf.range(self._longest_piece, 0, -1)[None]
 
         def step(place, start, ids, places):
+            # Of each word all pieces that may come next, the longest first.
             shape = [tf.size(place), tf.size(lengths)]
-            parts = tf.strings.substr(
+            pieces = tf.strings.substr(
                 tf.gather(words, place)[:, None],
                 tf.broadcast_to(start[:, None], shape),
                 tf.broadcast_to(lengths, shape),
                 unit="UTF8_CHAR",
             )
             prefix = tf.where(start > 0, self._prefix, "")[:, None]
-            found = self._ids.lookup(prefix + parts)
-            best = tf.argmax(tf.cast(found >= 0, tf.int32), axis=1)
-            found = tf.gather(found, best, axis=1, batch_dims=1)
-            end = start + _length(tf.gather(parts, best, axis=1, batch_dims=1))
-            more = (found >= 0) & (end < tf.gather(sizes, place))
-            ids = tf.concat([ids, found], 0)
+            piece_ids = self._ids.lookup(prefix + pieces)
+            best = tf.argmax(tf.cast(piece_ids >= 0, tf.int32), axis=1)
+            piece_id = tf.gather(piece_ids, best, axis=1, batch_dims=1)
+            piece = tf.gather(pieces, best, axis=1, batch_dims=1)
+            end = start + _length(piece)
+            goes_on = (piece_id >= 0) & (end < tf.gather(sizes, place))
+            ids = tf.concat([ids, piece_id], 0)
             places = tf.concat([places, place], 0)
-            return place[more], end[more], ids, places
+            return place[goes_on], end[goes_on], ids, places
 
         none = tf.zeros([0], tf.int32)
         *_, ids, places = tf.while_loop(
@@ -186,8 +199,8 @@ class GraphTokenizer(tf.Module):
         good = tf.gather(least >= 0, places)
         ids = tf.where(good, ids, self._ids.lookup(tf.constant(self._unknown)))
         # Of the others the first step alone, which all words have taken.
-        kept = good | (tf.range(tf.size(ids)) < tf.size(words))
-        ids, places = ids[kept], places[kept]
+        stays = good | (tf.range(tf.size(ids)) < tf.size(words))
+        ids, places = ids[stays], places[stays]
         order = tf.argsort(places, stable=True)
         rows = tf.gather(ragged.value_rowids(), tf.gather(places, order))
         return tf.RaggedTensor.from_value_rowids(
@@ -227,26 +240,27 @@ def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     texts = " ".join(word for word, _ in split(text)).split(mark)[1:-1]
     # These two change places, also across marks and what is removed before.
     high, low = "\u302e", "\U0001d165"
-    asked = [
+    may_combine = [
         code
         for code, text in zip(codes, texts, strict=True)
         if not text or unicodedata.combining(code)
     ]
-    text = normalize(mark + mark.join(high + c + low for c in asked) + mark)
+    between = mark.join(high + code + low for code in may_combine)
+    answers = normalize(mark + between + mark).split(mark)[1:-1]
     classes = {
         code: unicodedata.combining(code) * _CLASS
-        for code, text in zip(asked, text.split(mark)[1:-1], strict=True)
-        if not text.startswith(high)
+        for code, answer in zip(may_combine, answers, strict=True)
+        if not answer.startswith(high)
     }
     entries = np.zeros(sys.maxunicode + 1, np.int16)
     numbers: dict[tuple[int, ...], int] = {(_ITSELF,): 0}
     for code, text in zip(codes, texts, strict=True):
-        found = tuple(ord(char) + classes.get(char, 0) for char in text)
-        if code not in classes:
-            if text == code:
-                continue
-            if text == f" {code} ":
-                found = (ord(" "), _ITSELF, ord(" "))
-            found = found or (_NOTHING,)
-        entries[ord(code)] = numbers.setdefault(found, len(numbers))
+        if text == code and code not in classes:
+            continue
+        points = tuple(ord(char) + classes.get(char, 0) for char in text)
+        if text == f" {code} " and code not in classes:
+            points = (ord(" "), _ITSELF, ord(" "))
+        if not points and code not in classes:
+            points = (_NOTHING,)
+        entries[ord(code)] = numbers.setdefault(points, len(numbers))
     return entries, list(numbers)

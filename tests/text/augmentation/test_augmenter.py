@@ -216,20 +216,36 @@ def test_long_texts_are_cut_before_masks_are_chosen(masked_lm, augmenter):
     ("options", "words"),
     [
         ({"num_augmented": 0}, "num_augmented.*at least 1.*Received.*0"),
-        ({"num_augmented": 2.0}, "num_augmented.*integer"),
         ({"mask_ratio": 1.1}, "mask_ratio.*0 to 1.*1.1"),
         ({"mask_ratio": float("nan")}, "mask_ratio"),
         ({"search": "sampling"}, "search.*'greedy', 'beam'.*sampling"),
-        ({"seed": 0.5}, "seed.*integer"),
         ({"max_length": 2}, "max_length.*at least 3"),
         ({"max_length": 65}, "max_length.*at most 64.*65"),
         ({"num_beams": 3}, "num_beams.*at least 4"),
+        ({"slots": 0}, "slots.*at least 1.*Received.*0"),
     ],
     ids=str,
 )
 def test_settings_out_of_range(masked_lm, options, words):
     with pytest.raises(ValueError, match=words):
         MaskedLMAugmenter(masked_lm, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_augmented", 2.0),
+        ("seed", 0.5),
+        ("slots", "8"),
+        ("max_length", True),
+        ("num_beams", 5.0),
+    ],
+)
+def test_counts_are_integers(masked_lm, name, value):
+    with pytest.raises(
+        TypeError, match=f"`{name}` must be an integer.*{value}"
+    ):
+        MaskedLMAugmenter(masked_lm, **{name: value})
 
 
 @pytest.mark.parametrize(
