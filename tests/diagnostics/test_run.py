@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import pathlib
 import unittest.mock
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from keras_mmel.diagnostics import Run
-
-SAVED = pathlib.Path(__file__).parents[1] / "saved_by_0_1" / "run.npz"
 
 
 def a_run(records=2):
@@ -56,19 +53,6 @@ def test_a_saved_run_is_the_same(tmp_path, run):
     check_equal(found, run)
     found.save(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == path.read_bytes()
-
-
-def test_a_run_saved_by_0_1_is_the_same():
-    """Written by version 0.1 from `a_run`, with pictures of all groups."""
-    check_equal(Run.load(SAVED), a_run())
-
-
-def test_few_pictures_of_0_1_are_left_out(tmp_path):
-    with np.load(SAVED) as file:
-        arrays = dict(file)
-    arrays["images"] = arrays["images"][:4]
-    np.savez(tmp_path / "run.npz", **arrays)
-    assert Run.load(tmp_path / "run.npz").images is None
 
 
 def test_a_failed_save_leaves_the_file_before(tmp_path, monkeypatch):
