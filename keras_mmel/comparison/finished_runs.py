@@ -1,4 +1,4 @@
-"""Finished runs in a folder: a JSON file for each, found again by settings."""
+"""Records of finished runs: a JSON file each, found again by its settings."""
 
 import json
 import os
@@ -10,63 +10,71 @@ from typing import Any
 from keras_mmel import whole_files
 
 
-class FinishedRuns:
-    """The records of the runs that are finished.
+def record_path(
+    folder: str | os.PathLike | None, settings: Mapping[str, Any]
+) -> pathlib.Path | None:
+    """The file of a run.
 
     Args:
-        folder: Where the files are; None keeps nothing.
+        folder: Of one comparison, or None where nothing is kept.
+        settings: Of the run, with its method and its seed.
+
+    Returns:
+        The path, with dashes for signs that a file name may not have; or None.
     """
+    if folder is None:
+        return None
+    name = f"{settings['method']}-{settings['seed']}.json"
+    return pathlib.Path(folder) / re.sub(r"[^\w.]+", "-", name)
 
-    def __init__(self, folder: str | os.PathLike | None):
-        self._folder = None if folder is None else pathlib.Path(folder)
-        if self._folder is not None:
-            # What cannot be made should fail before the first run.
-            self._folder.mkdir(parents=True, exist_ok=True)
 
-    def find(self, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Returns the record of a run, or None where it is not finished.
+def read_record(
+    path: pathlib.Path | None, settings: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Reads the record of a run.
 
-        Args:
-            settings: From `plain_settings`.
+    Args:
+        path: From `record_path`.
+        settings: What the run would be trained with, from `plain_settings`.
 
-        Raises:
-            ValueError: If its file is no record, or one of other settings.
-        """
-        path = self._path(settings)
-        if path is None or not path.exists():
-            return None
-        try:
-            record = json.loads(path.read_text())
-            of_file = dict(record["settings"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{path} is no record of a run. Delete it to make the run "
-                "again."
-            ) from error
-        different = {
-            name: (of_file.get(name), value)
-            for name, value in settings.items()
-            if of_file.get(name) != value
-        }
-        if different:
-            raise ValueError(
-                f"{path} is of another comparison; give `records` a new "
-                f"folder. Received, in the file and now: {different}"
-            )
-        return record
+    Returns:
+        The record, or None where the run is not finished.
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Writes a record, whole or not at all."""
-        path = self._path(record["settings"])
-        if path is not None:
-            with whole_files.replacing(path) as half:
-                half.write_text(json.dumps(record, indent=1) + "\n")
+    Raises:
+        ValueError: If the file is no record, or one of other settings.
+    """
+    if path is None or not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text())
+        of_file = dict(record["settings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no record of a run. Delete it to make the run again."
+        ) from error
+    different = {
+        name: (of_file.get(name), value)
+        for name, value in settings.items()
+        if of_file.get(name) != value
+    }
+    if different:
+        raise ValueError(
+            f"{path} is of another comparison; give `records` a new folder. "
+            f"Received, in the file and now: {different}"
+        )
+    return record
 
-    def _path(self, settings):
-        if self._folder is None:
-            return None
-        name = f"{settings['method']}-{settings['seed']}.json"
-        return self._folder / re.sub(r"[^\w.]+", "-", name)
+
+def write_record(path: pathlib.Path | None, record: Mapping[str, Any]) -> None:
+    """Writes the record of a finished run, whole or not at all.
+
+    Args:
+        path: From `record_path`.
+        record: With the settings that `read_record` compares.
+    """
+    if path is not None:
+        with whole_files.replacing(path) as half:
+            half.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,10 +33,9 @@ def named_methods(
     """
     if isinstance(given, (str, Objective)):
         given = [given]
-    if isinstance(given, Mapping):
-        methods = dict(given)
-    else:
-        methods = {_name(objective): objective for objective in given}
+    if not isinstance(given, Mapping):
+        given = {_name(objective): objective for objective in given}
+    methods = dict(given)
     for objective in methods.values():
         if not callable(objective):
             objectives.get(objective)
@@ -48,28 +47,6 @@ def named_methods(
     if plain:
         methods[PLAIN] = None
     return methods
-
-
-def check_baseline(baseline: str | None, methods: Mapping[str, Any]) -> str:
-    """Returns the name of the method that the others are compared with.
-
-    Args:
-        baseline: A name, or None for the first method.
-        methods: From `named_methods`.
-
-    Returns:
-        The name.
-
-    Raises:
-        ValueError: If there is no such method, or none at all.
-    """
-    name = next(iter(methods), None) if baseline is None else baseline
-    if name is None or name not in methods:
-        raise ValueError(
-            f"`baseline` must be one of {list(methods)}. "
-            f"Received: baseline={name!r}"
-        )
-    return name
 
 
 def model_of(model: Any, objective: Any) -> keras.Model:

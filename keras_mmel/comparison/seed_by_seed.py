@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import os
+import pathlib
 import time
 import weakref
 from collections.abc import Callable
@@ -11,7 +12,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -20,17 +20,12 @@ from tensorflow.python.framework import ops
 
 from keras_mmel import contract
 from keras_mmel import counts
-from keras_mmel.comparison.finished_runs import FinishedRuns
-from keras_mmel.comparison.finished_runs import plain_settings
-from keras_mmel.comparison.finished_runs import text_of
-from keras_mmel.comparison.methods import check_baseline
+from keras_mmel.comparison import finished_runs
+from keras_mmel.comparison import scored_parts
 from keras_mmel.comparison.methods import model_of
 from keras_mmel.comparison.methods import named_methods
 from keras_mmel.comparison.plain_views import plain_batches
 from keras_mmel.comparison.results import Comparison
-from keras_mmel.comparison.scored_parts import scored_parts
-from keras_mmel.comparison.scored_parts import scores_of
-from keras_mmel.comparison.scored_parts import single_numbers
 
 
 def compare(
@@ -114,53 +109,47 @@ def compare(
                 f"Received: {name} of type {type(value).__name__}"
             )
     methods = named_methods(objectives, plain)
-    baseline = check_baseline(baseline, methods)
-    seeds = _distinct_seeds(seeds)
+    if baseline is None:
+        baseline = next(iter(methods), None)
+    if baseline not in methods:
+        raise ValueError(
+            f"`baseline` must be one of {list(methods)}. "
+            f"Received: baseline={baseline!r}"
+        )
+    distinct_seeds = _distinct(seeds)
     epochs = counts.check_count("epochs", epochs, minimum=1)
-    json.dumps(about)  # fails before the first run, not after it
-    parts = scored_parts(test)
-    finished = FinishedRuns(records)
+    # What cannot be kept should fail before the first run, not after it.
+    json.dumps(about)
+    parts = scored_parts.check_parts(test)
+    if records is not None:
+        pathlib.Path(records).mkdir(parents=True, exist_ok=True)
     runs = []
-    for seed in seeds:
+    for seed in distinct_seeds:
         starts = set()
         for method, objective in methods.items():
-            run = _prepare(make_model, groups, method, objective, seed, epochs)
-            starts.add(run.settings["start"])
+            model, batches, settings = _prepare(
+                make_model, groups, method, objective, seed, epochs
+            )
+            starts.add(settings["start"])
             if len(starts) > 1:
-                raise ValueError(
-                    "`make_model` must give a new model at every call, which "
-                    "begins with the same weights for the same "
-                    "`keras.utils.set_random_seed`. "
-                    f"Received: others for {method!r}, seed {seed}"
-                )
-            record = finished.find(run.settings)
+                raise _other_start(method, seed)
+            path = finished_runs.record_path(records, settings)
+            record = finished_runs.read_record(path, settings)
             if record is None:
-                record = {**(about or {}), **_train(run, parts)}
-                finished.add(record)
+                result = _train(model, batches, settings, parts)
+                record = {**(about or {}), **result}
+                finished_runs.write_record(path, record)
             if verbose:
                 seconds = record["cpu_seconds"]
                 print(f"seed {seed}, {method}: {seconds} CPU s", flush=True)
             runs.append(record)
-            del run
+            del model, batches
             gc.collect()  # so that one model is in memory at a time
     return Comparison(runs, baseline)
 
 
-class _Run(NamedTuple):
-    """A run before its first step.
-
-    Attributes:
-        model: Compiled and built.
-        batches: What it will be trained on.
-        settings: What its record will say, as a file has it.
-    """
-
-    model: keras.Model
-    batches: tf.data.Dataset
-    settings: dict[str, Any]
-
-
 def _prepare(make_model, groups, method, objective, seed, epochs):
+    """Model and batches of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
     model = model_of(make_model(), objective)
     batches = groups(seed)
@@ -177,7 +166,7 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
         batches = plain_batches(batches, seed)
     settings = {
         "method": method,
-        "objective": text_of(objective),
+        "objective": finished_runs.text_of(objective),
         "seed": seed,
         "epochs": epochs,
         "steps": steps,
@@ -186,33 +175,41 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
         "weights": model.count_params(),
         "optimizer": model.optimizer.get_config(),
     }
-    return _Run(model, batches, plain_settings(settings))
+    return model, batches, finished_runs.plain_settings(settings)
 
 
-def _train(run, parts):
+def _train(model, batches, settings, parts):
     """Trains and scores; the record of the run."""
     start = time.process_time()
-    with freed_with(run.model):
-        history = run.model.fit(
-            run.batches,
-            epochs=run.settings["epochs"],
-            steps_per_epoch=run.settings["steps"],
+    with freed_with(model):
+        history = model.fit(
+            batches,
+            epochs=settings["epochs"],
+            steps_per_epoch=settings["steps"],
             shuffle=False,
             verbose=0,
         ).history
-        scores = scores_of(run.model, parts)
+        scores = scored_parts.scores_of(model, parts)
     last_epoch = {name: values[-1] for name, values in history.items()}
     return {
-        "method": run.settings["method"],
-        "seed": run.settings["seed"],
-        "settings": run.settings,
+        "method": settings["method"],
+        "seed": settings["seed"],
+        "settings": settings,
         "scores": scores,
-        "log": single_numbers(last_epoch),
+        "log": scored_parts.single_numbers(last_epoch),
         "cpu_seconds": round(time.process_time() - start, 2),
     }
 
 
-def _distinct_seeds(seeds):
+def _other_start(method, seed):
+    return ValueError(
+        "`make_model` must give a new model at every call, which begins with "
+        "the same weights for the same `keras.utils.set_random_seed`. "
+        f"Received: others for {method!r}, seed {seed}"
+    )
+
+
+def _distinct(seeds):
     if isinstance(seeds, (int, np.integer)):
         seeds = range(int(seeds))
     distinct = list(dict.fromkeys(map(int, seeds)))
@@ -243,12 +240,8 @@ def freed_with(model):
     and with it the graph of `fit` and all weights, for good (Keras issue
     17458): more than a gigabyte for each run of a BERT.
     """
-    gradients = ops.gradient_registry._registry
-    before = set(gradients)
+    kept = ops.gradient_registry._registry
+    before = set(kept)
     yield
-    new = [
-        name
-        for name in gradients.keys() - before
-        if name.startswith("CustomGradient-")
-    ]
-    weakref.finalize(model, lambda: [gradients.pop(n, None) for n in new])
+    new = [n for n in kept.keys() - before if n.startswith("CustomGradient-")]
+    weakref.finalize(model, lambda: [kept.pop(name, None) for name in new])

@@ -59,7 +59,7 @@ def named_scores(
 def _of_views(name, values, mask, weight, higher_is_better):
     """Original, mean and, where it is known what is bad, worst view."""
     scores = {
-        f"original_{name}": summary.original(values, mask, weight),
+        f"original_{name}": summary.original(values, weight),
         f"mean_{name}": summary.mean(values, mask, weight),
     }
     if higher_is_better is not None:

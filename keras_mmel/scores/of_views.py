@@ -14,7 +14,6 @@ from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.named_scores import named_scores
-from keras_mmel.scores.view_metrics import ViewMetric
 from keras_mmel.scores.view_metrics import find_metrics
 from keras_mmel.scores.view_values import view_values
 
@@ -75,18 +74,15 @@ def evaluate_views(
     scores["worst_accuracy"]  # right under every view
     ```
     """
-    is_arrays = isinstance(x, dict)
-    if is_arrays != (y is not None) or (
-        sample_weight is not None and not is_arrays
-    ):
+    data = x
+    if isinstance(x, dict) and y is not None:
+        data = (x, y) if sample_weight is None else (x, y, sample_weight)
+    elif isinstance(x, dict) or y is not None or sample_weight is not None:
         raise ValueError(
             "`y` and `sample_weight` go with arrays of groups, "
             'x={"views": x}, which need `y`; batches bring their own. '
             f"Received: x of type {type(x).__name__}, y={type(y).__name__}"
         )
-    data = x
-    if is_arrays:
-        data = (x, y) if sample_weight is None else (x, y, sample_weight)
     return ViewScorer(model)(batches_of(data, batch_size), steps)
 
 
@@ -107,7 +103,7 @@ class ViewScorer:
                 f"before. Received: model={model!r}"
             )
         self._model = model
-        self._metrics: dict[str, ViewMetric] | None = None
+        self._metrics: Any = None  # found with the first batch
         self._step: Callable = self._values
         if keras.backend.backend() == "tensorflow" and not model.run_eagerly:
             import tensorflow as tf
@@ -135,9 +131,8 @@ class ViewScorer:
         if counter:
             counter.set_epoch(counter.initial_epoch)
         try:
-            of_batches = list(
-                map(self._arrays, itertools.islice(batches, steps))
-            )
+            taken = itertools.islice(batches, steps)
+            of_batches = [self._arrays(batch) for batch in taken]
         finally:
             if counter:
                 counter.set_epoch(before)

@@ -7,13 +7,30 @@ All functions take float64 arrays of the whole data: `values` and `mask`
 import numpy as np
 
 
-def original(values: np.ndarray, mask: np.ndarray, weight: np.ndarray) -> float:
-    """Computes the mean over examples of view 0."""
+def original(values: np.ndarray, weight: np.ndarray) -> float:
+    """Computes the mean over examples of view 0.
+
+    Args:
+        values: One value for each view.
+        weight: One weight for each example.
+
+    Returns:
+        The mean.
+    """
     return _mean(values[:, 0], weight)
 
 
 def mean(values: np.ndarray, mask: np.ndarray, weight: np.ndarray) -> float:
-    """Computes the mean over examples of the mean over their real views."""
+    """Computes the mean over examples of the mean over their real views.
+
+    Args:
+        values: One value for each view.
+        mask: Which views are real.
+        weight: One weight for each example.
+
+    Returns:
+        The mean.
+    """
     total = np.where(mask, values, 0.0).sum(axis=1)
     return _mean(total / mask.sum(axis=1), weight)
 
@@ -29,6 +46,15 @@ def worst(
     For a loss that is the largest one; for an accuracy it is the share of the
     examples that are right under all of their views.
 
+    Args:
+        values: One value for each view.
+        mask: Which views are real.
+        weight: One weight for each example.
+        higher_is_better: Whether the smallest value is the worst.
+
+    Returns:
+        The mean.
+
     Example:
 
     ```python
@@ -36,8 +62,11 @@ def worst(
     worst(right, right >= 0, np.ones(2), higher_is_better=True)  # 0.5
     ```
     """
-    pick, never = (np.min, np.inf) if higher_is_better else (np.max, -np.inf)
-    return _mean(pick(np.where(mask, values, never), axis=1), weight)
+    if higher_is_better:
+        worst_values = np.where(mask, values, np.inf).min(axis=1)
+    else:
+        worst_values = np.where(mask, values, -np.inf).max(axis=1)
+    return _mean(worst_values, weight)
 
 
 def calibration_error(
@@ -48,6 +77,14 @@ def calibration_error(
     $\sum_b \frac{n_b}{n} |acc_b - conf_b|$ over equally wide bins of the
     confidence, each open at its lower end.
 
+    Args:
+        confidence: Probability of the predicted class, any shape.
+        right: Whether that class is the label, of the same shape.
+        bins: Number of bins.
+
+    Returns:
+        From 0 to 1.
+
     Example:
 
     ```python
@@ -57,8 +94,8 @@ def calibration_error(
     Reference:
         Guo et al., On calibration of modern neural networks, ICML 2017.
     """
-    place = np.ceil(confidence.ravel() * bins).astype(int).clip(1, bins)
-    gaps = np.bincount(place, weights=(right - confidence).ravel())
+    bin_of = np.ceil(confidence.ravel() * bins).astype(int).clip(1, bins)
+    gaps = np.bincount(bin_of, weights=(right - confidence).ravel())
     return float(np.abs(gaps).sum() / confidence.size)
 
 

@@ -55,19 +55,16 @@ def find_metrics(
     ):
         for output, of_output in enumerate(of_outputs):
             for metric in _means(of_output):
-                prefix = output_prefix(of_output.output_name)
+                output_name = of_output.output_name
+                prefix = f"{output_name}_" if output_name else ""
                 name = prefix + metric.name
                 if name in by_name:
                     name = f"{prefix}weighted_{metric.name}"
-                by_name[name] = ViewMetric(
-                    output, metric, _higher_is_better(metric), weighted
-                )
+                # "up" or "down", which Keras's own metrics know.
+                direction = getattr(metric, "_direction", None)
+                better = None if direction is None else direction == "up"
+                by_name[name] = ViewMetric(output, metric, better, weighted)
     return by_name
-
-
-def output_prefix(output_name: str | None) -> str:
-    """What is before the names of scores of one output among several."""
-    return f"{output_name}_" if output_name else ""
 
 
 def _means(of_output):
@@ -78,8 +75,3 @@ def _means(of_output):
         for metric in (of_output.metrics if of_output else ())
         if getattr(type(metric), "update_state", None) is _MEAN_UPDATE
     ]
-
-
-def _higher_is_better(metric):
-    direction = getattr(metric, "_direction", None)
-    return None if direction is None else direction == "up"

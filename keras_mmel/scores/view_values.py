@@ -13,7 +13,6 @@ from keras_mmel.losses import of_groups
 from keras_mmel.losses import soft_targets
 from keras_mmel.objectives import Uniform
 from keras_mmel.scores.view_metrics import ViewMetric
-from keras_mmel.scores.view_metrics import output_prefix
 
 
 class Classifier(NamedTuple):
@@ -88,7 +87,7 @@ def view_values(
     for output in outputs:
         classifier = _classifier(output, sizes)
         if classifier is not None:
-            prefix = output_prefix(output.name if len(outputs) > 1 else None)
+            prefix = f"{output.name}_" if len(outputs) > 1 else ""
             classifiers[prefix] = classifier
     of_layers = sum(ops.cast(value, "float32") for value in model.losses)
     return Values(
