@@ -7,21 +7,21 @@ from typing import Any
 
 import keras
 
-from keras_mmel import objectives
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
+from keras_mmel.objectives import get
 from keras_mmel.training import replicas
 
 PLAIN = "plain"
 
 
 def named_methods(
-    given: Objective | str | Iterable[Any] | Mapping[str, Any], plain: bool
+    objectives: Objective | str | Iterable[Any] | Mapping[str, Any], plain: bool
 ) -> dict[str, Any]:
     """Gives every method its name.
 
     Args:
-        given: One objective or several, as `compare` takes them.
+        objectives: One objective or several, as `compare` takes them.
         plain: Whether plain training is one more method.
 
     Returns:
@@ -31,14 +31,14 @@ def named_methods(
     Raises:
         ValueError: If an objective is unknown, or one is called "plain".
     """
-    if isinstance(given, (str, Objective)):
-        given = [given]
-    if not isinstance(given, Mapping):
-        given = {_name(objective): objective for objective in given}
-    methods = dict(given)
+    if isinstance(objectives, (str, Objective)):
+        objectives = [objectives]
+    if not isinstance(objectives, Mapping):
+        objectives = {_name(objective): objective for objective in objectives}
+    methods = dict(objectives)
     for objective in methods.values():
         if not callable(objective):
-            objectives.get(objective)
+            get(objective)
     if PLAIN in methods:
         raise ValueError(
             f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
@@ -100,4 +100,4 @@ def model_of(model: Any, objective: Any) -> keras.Model:
 def _name(objective):
     if isinstance(objective, str):
         return objective
-    return repr(objectives.get(objective))
+    return repr(get(objective))

@@ -67,29 +67,25 @@ class StepWeights:
     def summary(self) -> dict:
         """The record in few numbers, as `Run.summaries` has them."""
         losses = np.where(self.counted, self.losses, np.nan).astype("float64")
-        is_finite = np.isfinite(self.weights).all(axis=1)
-        is_finite &= self.counted.any(axis=1)
-        is_finite &= (np.isfinite(losses) | ~self.counted).all(axis=1)
-        # One bad view makes all weights of its group NaN: the group is left
-        # out as a whole.
-        losses = np.where(is_finite[:, None], losses, np.nan)
-        relative = np.where(is_finite[:, None], self.relative, np.nan)
+        # A view that is not finite makes all weights of its group NaN: the
+        # group is left out as a whole.
+        good = np.isfinite(self.weights).all(axis=1) & self.counted.any(axis=1)
+        good &= (np.isfinite(losses) | ~self.counted).all(axis=1)
+        losses = losses[good]
         mean_loss = _mean(losses, axis=1)
         variance = _mean((losses - mean_loss[:, None]) ** 2, axis=1)
         of_groups = {
-            "effective_views": np.where(is_finite, self.effective, np.nan),
-            "heaviest_share": np.where(
-                is_finite, self.weights.max(axis=1), np.nan
-            ),
+            "effective_views": self.effective[good],
+            "heaviest_share": self.weights[good].max(axis=1),
             "loss": mean_loss,
             "spread": np.sqrt(variance),
         }
         return {
             **{name: float(_mean(value)) for name, value in of_groups.items()},
-            "relative_weight": _mean(relative, axis=0).tolist(),
+            "relative_weight": _mean(self.relative[good], axis=0).tolist(),
             "view_loss": _mean(losses, axis=0).tolist(),
             "groups": len(self.weights),
-            "not_finite": int((~is_finite).sum()),
+            "not_finite": int((~good).sum()),
         }
 
 

@@ -13,7 +13,7 @@ from keras import ops
 from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.scores.held_out import batches_of
-from keras_mmel.scores.named_scores import named_scores
+from keras_mmel.scores.summary import named_scores
 from keras_mmel.scores.view_metrics import find_metrics
 from keras_mmel.scores.view_values import view_values
 
