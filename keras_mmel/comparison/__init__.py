@@ -1,6 +1,6 @@
 """Whether reweighting helps on one's own data: objectives, seed by seed."""
 
 from keras_mmel.comparison.results import Comparison
-from keras_mmel.comparison.runs import compare
+from keras_mmel.comparison.seed_by_seed import compare
 
 __all__ = ["Comparison", "compare"]

@@ -1,5 +1,6 @@
 """Differences between methods whose runs share their seeds."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,20 +54,21 @@ def paired_difference(
     paired_difference([2.0, 3.0, 5.0], [1.0, 3.0, 3.0]).mean  # 1.0
     ```
     """
-    found, other = np.asarray(values, float), np.asarray(baseline, float)
-    if found.shape != other.shape or found.ndim != 1 or not len(found):
+    scores = np.asarray(values, float)
+    of_baseline = np.asarray(baseline, float)
+    if scores.shape != of_baseline.shape or scores.ndim != 1 or not len(scores):
         raise ValueError(
             "Paired runs need one score of each method for every seed. "
-            f"Received: {found.shape} and {other.shape}"
+            f"Received: {scores.shape} and {of_baseline.shape}"
         )
-    differences = found - other
+    differences = scores - of_baseline
     mean = float(differences.mean())
+    # The t of differences that are alike up to rounding would be noise.
     if np.ptp(differences) <= 1e-12 * max(1.0, abs(mean)):
-        nan = float("nan")
-        ends = (mean, mean) if len(differences) > 1 else (nan, nan)
-        return Difference(mean, *ends, nan, len(differences))
+        end = mean if len(differences) > 1 else math.nan
+        return Difference(mean, end, end, math.nan, len(differences))
     stats = extras.need("scipy.stats", "examples")
-    test = stats.ttest_rel(found, other)
+    test = stats.ttest_rel(scores, of_baseline)
     low, high = test.confidence_interval(0.95)
     return Difference(
         mean, float(low), float(high), float(test.pvalue), len(differences)
@@ -80,6 +82,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     smaller than one before it (Holm's step-down method). NaN stays NaN and
     does not count.
 
+    Args:
+        p_values: The p of each test.
+
+    Returns:
+        The adjusted p, in the same order.
+
     Example:
 
     ```python
@@ -90,8 +98,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
         Holm, A simple sequentially rejective multiple test procedure, 1979.
     """
     p = np.asarray(p_values, float)
-    there = np.flatnonzero(~np.isnan(p))
-    order = there[np.argsort(p[there], kind="stable")]
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
     factors = len(order) - np.arange(len(order))
     adjusted = p.copy()
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1)

@@ -66,15 +66,18 @@ class Comparison:
             raise ValueError(
                 f"`method` must be one of {self.methods}. Received: {method!r}"
             )
-        part = "log" if score.startswith("train_") else "scores"
-        name = score.removeprefix("train_") if part == "log" else score
-        if name not in {key for run in self.runs for key in run[part]}:
+        entries, name = "scores", score
+        if score.startswith("train_"):
+            entries, name = "log", score.removeprefix("train_")
+        if not any(name in run[entries] for run in self.runs):
             raise ValueError(
                 f"`score` must be one of {self.score_names} or an entry of "
                 f"the log of training, as 'train_loss'. Received: {score!r}"
             )
         of_method.sort(key=lambda run: run["seed"])
-        return {r["seed"]: r[part].get(name, math.nan) for r in of_method}
+        return {
+            run["seed"]: run[entries].get(name, math.nan) for run in of_method
+        }
 
     def difference(
         self, method: str, score: str, baseline: str | None = None
@@ -94,15 +97,17 @@ class Comparison:
         Example:
 
         ```python
-        found = comparison.difference("hard", "worst_accuracy")
-        found.mean, found.p
+        difference = comparison.difference("hard", "worst_accuracy")
+        difference.mean, difference.p
         ```
         """
         other = self.baseline if baseline is None else baseline
-        found, base = self._by_seed(method, score), self._by_seed(other, score)
-        seeds = [seed for seed in found if seed in base]
+        values = self._by_seed(method, score)
+        of_baseline = self._by_seed(other, score)
+        shared = [seed for seed in values if seed in of_baseline]
         return paired_difference(
-            [found[seed] for seed in seeds], [base[seed] for seed in seeds]
+            [values[seed] for seed in shared],
+            [of_baseline[seed] for seed in shared],
         )
 
     def table(
@@ -122,11 +127,12 @@ class Comparison:
         """
         scores = self.score_names if scores is None else list(scores)
         others = self.methods[1:]
-        found = {(m, s): self.difference(m, s) for m in others for s in scores}
-        p_values = [d.p for d in found.values()]
+        pairs = [(method, score) for method in others for score in scores]
+        differences = {pair: self.difference(*pair) for pair in pairs}
+        p_values = [difference.p for difference in differences.values()]
         if adjusted:
             p_values = holm(p_values)
-        p_of = dict(zip(found, p_values, strict=True))
+        p_of = dict(zip(pairs, p_values, strict=True))
         rows = [["method", *scores], [self.baseline]]
         for score in scores:
             values = self.values(self.baseline, score) * _scale(score)
@@ -135,7 +141,7 @@ class Comparison:
         for method in others:
             cells = []
             for score in scores:
-                mean = found[method, score].mean * _scale(score)
+                mean = differences[method, score].mean * _scale(score)
                 p = p_of[method, score]
                 cells.append(f"{_number(mean, '+')} ({_p(p)})")
             rows.append([f"{method} - {self.baseline}", *cells])
@@ -183,13 +189,13 @@ class Comparison:
         for panel, score in zip(panels, scores, strict=True):
             for place, method in enumerate(others):
                 scale = _scale(score)
-                found = self.difference(method, score)
-                mean = found.mean * scale
-                ends = np.array([[mean], [mean]])
-                if not math.isnan(found.low):
-                    ends = np.array([[found.low], [found.high]]) * scale
-                error = np.abs(ends - mean)
-                panel.errorbar(mean, place, xerr=error, fmt="C0o", capsize=3)
+                difference = self.difference(method, score)
+                mean = difference.mean * scale
+                reach = np.zeros((2, 1))
+                if not math.isnan(difference.low):
+                    low, high = difference.low * scale, difference.high * scale
+                    reach = np.array([[mean - low], [high - mean]])
+                panel.errorbar(mean, place, xerr=reach, fmt="C0o", capsize=3)
             panel.axvline(0, color="0.6", linewidth=1)
             percent = ", points" if _scale(score) != 1 else ""
             panel.set_xlabel(f"{score}{percent}")
@@ -206,8 +212,11 @@ def _scale(score):
 
 
 def _number(value, sign=""):
-    digits = 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 3
-    return f"{value:{sign}.{digits}f}"
+    if abs(value) >= 10:
+        return f"{value:{sign}.1f}"
+    if abs(value) >= 0.1:
+        return f"{value:{sign}.2f}"
+    return f"{value:{sign}.3f}"
 
 
 def _p(p):

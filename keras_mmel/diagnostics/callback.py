@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_mmel import counts
 from keras_mmel.arrays import to_numpy
 from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
@@ -61,7 +62,8 @@ class ViewWeights(keras.callbacks.Callback):
 
     Raises:
         ValueError: If an argument does not fit the probe.
-        TypeError: If the model that is trained is no `MMELModel`.
+        TypeError: If `every_n_steps` is no integer, or the model that is
+            trained is no `MMELModel`.
 
     Example:
 
@@ -92,13 +94,8 @@ class ViewWeights(keras.callbacks.Callback):
         save_to: str | os.PathLike | None = None,
     ):
         super().__init__()
-        if every_n_steps is not None and (
-            type(every_n_steps) is not int or every_n_steps < 1
-        ):
-            raise ValueError(
-                "`every_n_steps` must be None or a positive integer. "
-                f"Received: every_n_steps={every_n_steps!r}"
-            )
+        if every_n_steps is not None:
+            counts.check_count("every_n_steps", every_n_steps, minimum=1)
         self.every_n_steps = every_n_steps
         self.save_to = save_to
         self.probe = probes.make_probe(probe, num_groups)

@@ -21,8 +21,10 @@ def classes_of(probe: Probe) -> np.ndarray | None:
         where they are anything else.
     """
     labels = (contract.split_labels(y).label for _, y in probe.batches)
-    parts = [_whole_numbers(label) for label in labels]
-    return None if any(p is None for p in parts) else np.concatenate(parts)
+    of_batches: list = [_whole_numbers(label) for label in labels]
+    if any(classes is None for classes in of_batches):
+        return None
+    return np.concatenate(of_batches)
 
 
 def _whole_numbers(label):
@@ -49,11 +51,14 @@ def images_of(probe: Probe) -> np.ndarray | None:
         Uint8 `(groups, num_views, height, width, channels)`; None where there
         are no images, or of sizes that have no common grid.
     """
-    found: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
-    shapes = {None if images is None else images.shape[1:] for images in found}
-    if len(shapes) != 1 or None in shapes:
+    of_batches: list = [
+        pictures.find_images(x["views"]) for x, _ in probe.batches
+    ]
+    if any(images is None for images in of_batches):
         return None
-    return pictures.thumbnails(np.concatenate(found))
+    if len({images.shape[1:] for images in of_batches}) > 1:
+        return None
+    return pictures.thumbnails(np.concatenate(of_batches))
 
 
 def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
@@ -79,10 +84,10 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
             "`tokenizer` must have a `vocabulary`, a list of the pieces. "
             f"Received: a {type(tokenizer).__name__}"
         )
-    decoded = (
-        _decoded(x["views"], tokenizer.vocabulary) for x, _ in probe.batches
-    )
-    return [row for batch in decoded for row in batch]
+    texts: list = []
+    for x, _ in probe.batches:
+        texts += _decoded(x["views"], tokenizer.vocabulary)
+    return texts
 
 
 def _decoded(views, vocabulary):
@@ -99,13 +104,13 @@ def _decoded(views, vocabulary):
             f"Token ids must be from 0 to below {len(vocabulary)}, the size of "
             f"the vocabulary. Received: {ids.min()} to {ids.max()}"
         )
-    keep = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
+    is_token = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
     return [
         [
-            _joined([vocabulary[token] for token in row[real]])
-            for row, real in zip(of_group, kept, strict=True)
+            _joined([vocabulary[token] for token in view_ids[view_is_token]])
+            for view_ids, view_is_token in zip(*of_group, strict=True)
         ]
-        for of_group, kept in zip(ids, keep, strict=True)
+        for of_group in zip(ids, is_token, strict=True)
     ]
 
 

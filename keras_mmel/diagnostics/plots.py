@@ -92,6 +92,9 @@ def make_figure(
         *args: Settings of the drawing.
         shown: Whether a notebook shows it.
 
+    Returns:
+        The figure.
+
     Raises:
         ValueError: If the run has no records.
     """
@@ -111,7 +114,12 @@ def make_figure(
 
 
 def draw_run(figure: Any, run: Run) -> None:
-    """Losses, effective views, weight by view, and spread of the losses."""
+    """Draws losses, effective views, weight by view, and spread of the losses.
+
+    Args:
+        figure: An empty figure of matplotlib.
+        run: A run with records.
+    """
     figure.set_size_inches(10, 6)
     panels = (_draw_losses, _draw_effective, _draw_by_view, _draw_spread)
     for axes, draw in zip(figure.subplots(2, 2).flat, panels, strict=True):
@@ -120,12 +128,12 @@ def draw_run(figure: Any, run: Run) -> None:
 
 def _curve(run, name):
     """Steps and values of a number of the log, where it is finite."""
-    found = [
+    points = [
         (log["step"], log[name])
         for log in run.logs
         if isinstance(log.get(name), (int, float)) and np.isfinite(log[name])
     ]
-    return np.array(found, "float64").reshape(-1, 2).T
+    return np.array(points, "float64").reshape(-1, 2).T
 
 
 def _finish(axes, title):
@@ -143,6 +151,7 @@ def _draw_losses(axes, run):
             marker = "." if values.size < 30 else None
             axes.plot(x, values, color=color, label=label, marker=marker)
             lowest = min(lowest, values.min())
+    # A logarithmic axis needs something to show, and nothing at or below 0.
     if 0 < lowest < np.inf:
         ticker = extras.need("matplotlib.ticker", "plots")
         axes.set_yscale("log")
@@ -163,7 +172,7 @@ def _draw_effective(axes, run):
             band[:] = np.nanpercentile(record.effective, [10, 90])
     axes.fill_between(run.steps, *bands.T, color=_ORANGE, alpha=0.15, lw=0)
     label = "probe in inference (band: 80 % of groups)"
-    means = [found["effective_views"] for found in run.summaries]
+    means = [summary["effective_views"] for summary in run.summaries]
     axes.plot(run.steps, means, color=_ORANGE, label=label, marker=".")
     most = int(run.counted.sum(axis=1).max(initial=0))
     axes.axhline(most, **_DASHED)
@@ -171,7 +180,7 @@ def _draw_effective(axes, run):
 
 
 def _draw_by_view(axes, run):
-    values = np.array([found["relative_weight"] for found in run.summaries])
+    values = np.array([s["relative_weight"] for s in run.summaries])
     for index, of_view in enumerate(values.T):
         if np.isfinite(of_view).any():
             color = _CYCLE[(index - 1) % len(_CYCLE)] if index else INK
@@ -183,7 +192,7 @@ def _draw_by_view(axes, run):
 
 
 def _draw_spread(axes, run):
-    spreads = [found["spread"] for found in run.summaries]
+    spreads = [summary["spread"] for summary in run.summaries]
     label = "standard deviation in a group"
     axes.plot(run.steps, spreads, color=_ORANGE, marker=".", label=label)
     lambdas = np.array(run.lambda_p)
@@ -194,7 +203,12 @@ def _draw_spread(axes, run):
 
 
 def draw_weights(figure: Any, run: Run) -> None:
-    """Relative weights by view, and effective views by group, at the end."""
+    """Draws relative weights by view and effective views by group, at the end.
+
+    Args:
+        figure: An empty figure of matplotlib.
+        run: A run with records.
+    """
     figure.set_size_inches(9, 3.2)
     relative = run.records[-1].relative
     by_view, by_group = figure.subplots(1, 2, width_ratios=(1.6, 1))

@@ -1,15 +1,18 @@
 """The probe: fixed groups whose weights are measured during training."""
 
 import dataclasses
+import operator
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_mmel import contract
+from keras_mmel import counts
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
+from keras_mmel.scores import held_out
 
 # Groups that go through the model at once, at most.
 _AT_ONCE = 32
@@ -43,21 +46,22 @@ def make_probe(data: Any, num_groups: int) -> Probe:
 
     Raises:
         ValueError: If the data hold no group, no labels, or another structure
-            than the contract's.
+            than the contract's, or `num_groups` is below 1.
     """
+    left = counts.check_count("num_groups", num_groups, minimum=1)
+    try:
+        whole_batches = iter(held_out.batches_of(data))
+    except TypeError:
+        raise ValueError(
+            "`probe` must be `(x, y)` with groups in x, or an iterable of such "
+            f"batches. Received: a {type(data).__name__}"
+        ) from None
     batches: list = []
-    left = num_groups
-    for batch in _batches(data):
-        x, y = _checked(batch)
-        size = min(left, keras.tree.flatten(x["views"])[0].shape[0])
-        for start in range(0, size, _AT_ONCE):
-            rows = slice(start, min(start + _AT_ONCE, size))
-            batches.append(
-                keras.tree.map_structure(
-                    lambda leaf, rows=rows: leaf[rows], (x, y)
-                )
-            )
-        left -= size
+    for batch in whole_batches:
+        first_rows = operator.itemgetter(slice(left))
+        arrays = keras.tree.map_structure(first_rows, _checked(batch))
+        batches.extend(held_out.batches_of(arrays, _AT_ONCE))
+        left -= len(keras.tree.flatten(arrays)[0])
         if not left:
             break
     if not batches:
@@ -75,31 +79,23 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
     Nothing that the model keeps is changed: not its weights, nor the states
     of its random generators or those of Keras.
 
-    Both are float32 `(groups, num_views)`; losses are NaN for padding.
+    Args:
+        mmel: A compiled and built model.
+        probe: From `make_probe`.
+
+    Returns:
+        Float32 `(groups, num_views)` each: what `mmel.view_weights` gives, and
+        the view losses that the objective takes, NaN for padding.
     """
-    found = []
+    of_batches = []
     for x, y in probe.batches:
         # Variables that the model would assign are put aside and forgotten.
         with keras.StatelessScope():
             losses, weights = mmel._losses_and_weights(x, y)
-            found.append((to_numpy(weights), to_numpy(losses)))
-    weights, losses = map(np.concatenate, zip(*found, strict=True))
+            arrays = to_numpy(weights), to_numpy(losses)
+            of_batches.append(arrays)
+    weights, losses = map(np.concatenate, zip(*of_batches, strict=True))
     return weights, np.where(probe.mask, losses, np.float32(np.nan))
-
-
-def _batches(data):
-    """Batches of the data; arrays are one batch."""
-    if isinstance(data, (tuple, list)) and data and contract.is_group(data[0]):
-        return [data]
-    if isinstance(data, keras.utils.PyDataset):
-        return (data[index] for index in range(len(data)))
-    try:
-        return iter(data)
-    except TypeError:
-        raise ValueError(
-            "`probe` must be `(x, y)` with groups in x, or an iterable of such "
-            f"batches. Received: a {type(data).__name__}"
-        ) from None
 
 
 def _checked(batch):

@@ -67,10 +67,8 @@ def write_report(
     keras_mmel.diagnostics.write_report(watch.run, "report.html")
     ```
     """
-    curves, weights = (
-        _figure(plots.draw_run, run),
-        _figure(plots.draw_weights, run),
-    )
+    curves = _figure(plots.draw_run, run)
+    weights = _figure(plots.draw_weights, run)
     sections = [
         page.section("", Html(_tiles(run) + page.bullets(remarks(run)))),
         page.section("Training", curves, _CURVES),
@@ -86,23 +84,24 @@ def write_report(
 
 def _subtitle(run):
     settings = {**run.objective}
-    name = settings.pop("name", "unknown")
-    inside = ", ".join(f"{k}={v}" for k, v in settings.items())
+    objective = settings.pop("name", "unknown")
+    arguments = ", ".join(f"{k}={v}" for k, v in settings.items())
     groups, views = run.mask.shape
     return (
-        f"objective {name}({inside}) · probe of {groups} groups of {views} "
-        f"views · {len(run.weights)} records · keras_mmel {version.__version__}"
+        f"objective {objective}({arguments}) · probe of {groups} groups of "
+        f"{views} views · {len(run.weights)} records · "
+        f"keras_mmel {version.__version__}"
     )
 
 
 def _tiles(run):
-    found = run.records[-1].summary
+    summary = run.records[-1].summary
     most = run.counted.sum(axis=1).max(initial=0)
     tiles = [
         ("step", str(run.steps[-1])),
-        ("effective views", f"{found['effective_views']:.2f} of {most}"),
-        ("share of the heaviest view", f"{found['heaviest_share']:.3f}"),
-        ("spread of view losses", f"{found['spread']:.3g}"),
+        ("effective views", f"{summary['effective_views']:.2f} of {most}"),
+        ("share of the heaviest view", f"{summary['heaviest_share']:.3f}"),
+        ("spread of view losses", f"{summary['spread']:.3g}"),
     ]
     if not math.isnan(run.lambda_p[-1]):
         tiles.append(("lambda_p", f"{run.lambda_p[-1]:.3g}"))
@@ -124,49 +123,51 @@ def remarks(run: Run) -> list[str]:
     Returns:
         Sentences; empty where nothing stands out.
     """
-    found = run.records[-1].summary
-    said = []
-    if found["not_finite"]:
-        said.append(
-            f"{found['not_finite']} of {found['groups']} groups have a view "
-            "loss that is not finite. They are left out of all numbers here."
+    summary = run.records[-1].summary
+    sentences = []
+    if summary["not_finite"]:
+        sentences.append(
+            f"{summary['not_finite']} of {summary['groups']} groups have a "
+            "view loss that is not finite. They are left out of all numbers "
+            "here."
         )
-    seen = _unlike_views(run)
-    if seen:
-        return [*said, seen]
+    wrong_views = _unlike_views(run)
+    if wrong_views:
+        # Weights of views that are wrong would say nothing else.
+        return [*sentences, wrong_views]
     counted = run.counted.sum(axis=1)
-    effective, lambda_p = found["effective_views"], run.lambda_p[-1]
+    effective, lambda_p = summary["effective_views"], run.lambda_p[-1]
     if math.isnan(effective) or math.isnan(lambda_p) or counted.max() <= 1:
-        return said
+        return sentences
     most = counted[counted > 0].mean()
-    way = (effective - 1) / (most - 1)
-    beside = (
+    evenness = (effective - 1) / (most - 1)
+    numbers = (
         f"{effective:.2f} of {most:.3g} views count. lambda_p is "
         f"{lambda_p:.3g}, and the view losses of a group spread by "
-        f"{found['spread']:.3g} (standard deviation)."
+        f"{summary['spread']:.3g} (standard deviation)."
     )
-    if way > _NEARLY_EQUAL:
-        said.append(
-            f"The weights are nearly equal: {beside} A smaller lambda_p, or "
+    if evenness > _NEARLY_EQUAL:
+        sentences.append(
+            f"The weights are nearly equal: {numbers} A smaller lambda_p, or "
             "views that differ more, would make a difference to the plain mean."
         )
-    elif way < _NEARLY_ONE:
-        said.append(
-            f"Nearly all the weight is on one view of a group: {beside} If "
+    elif evenness < _NEARLY_ONE:
+        sentences.append(
+            f"Nearly all the weight is on one view of a group: {numbers} If "
             "training is unsteady, raise lambda_p."
         )
     heavy = [
         f"{run.view_names[index]} ({weight:.2f})"
-        for index, weight in enumerate(found["relative_weight"])
+        for index, weight in enumerate(summary["relative_weight"])
         if weight > _HEAVY
     ]
     if heavy:
-        said.append(
+        sentences.append(
             "Some views weigh far more than an equal share of 1: "
             f"{', '.join(heavy)}. Look at them: views that have lost their "
             "label are hard as well, and the weights drive the model there."
         )
-    return said
+    return sentences
 
 
 def _unlike_views(run):
@@ -185,10 +186,11 @@ def _unlike_views(run):
     if run.images is None:
         return None
     padding = np.expand_dims(~run.mask, axes)
-    seen = ranges.unlike_originals(np.where(padding, views[:, :1], views))
-    return seen and (
+    views = np.where(padding, views[:, :1], views)
+    difference = ranges.unlike_originals(views)
+    return difference and (
         f"The pictures of views are nothing like those of their originals: "
-        f"{seen} An augmentation must keep the range of values."
+        f"{difference} An augmentation must keep the range of values."
     )
 
 
@@ -211,12 +213,12 @@ def _views(run):
         views = np.flatnonzero(run.mask[group])
         rows[run.group_name(group)] = [(group, view) for view in views]
     kind = "images" if run.images is not None else "texts"
-    parts = []
+    html = ""
     for heading, places in rows.items():
         views = "".join(_view(run, group, view) for group, view in places)
-        heading = page.escape(heading)
-        parts.append(f'<h3>{heading}</h3><div class="{kind}">{views}</div>')
-    return Html("".join(parts))
+        html += f"<h3>{page.escape(heading)}</h3>"
+        html += f'<div class="{kind}">{views}</div>'
+    return Html(html)
 
 
 def _view(run, group, view):

@@ -7,10 +7,10 @@ import pathlib
 import zipfile
 from typing import Any
 
-import keras
 import numpy as np
 
-from keras_mmel.diagnostics.weight_statistics import Record
+from keras_mmel import whole_files
+from keras_mmel.diagnostics.weight_statistics import StepWeights
 
 # What reading a file raises that is another, or only the beginning of one.
 _BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
@@ -67,7 +67,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.mask = np.asarray(self.mask, dtype=bool)
-        self._records: list[Record] = []
+        self._records: list[StepWeights] = []
         if self.classes is not None:
             self.classes = np.asarray(self.classes, dtype="int64")
         num_views = self.mask.shape[1]
@@ -113,11 +113,15 @@ class Run:
         return counted
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[StepWeights]:
         """The records, with what their numbers say."""
         for index in range(len(self._records), len(self.weights)):
-            both = self.weights[index], self.losses[index]
-            self._records.append(Record(*both, self.counted))
+            record = StepWeights(
+                weights=self.weights[index],
+                losses=self.losses[index],
+                counted=self.counted,
+            )
+            self._records.append(record)
         return self._records
 
     @property
@@ -149,7 +153,6 @@ class Run:
         Args:
             path: The `.npz` file.
         """
-        path = pathlib.Path(path)
         fields = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -163,14 +166,9 @@ class Run:
                 arrays[name] = np.asarray(value)
         text = json.dumps(fields, default=str)
         arrays["fields"] = np.frombuffer(text.encode("utf-8"), "uint8")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, **arrays)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        # By the open file: for a path of another suffix NumPy would add one.
+        with whole_files.replacing(path) as half, half.open("wb") as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Run":
@@ -185,27 +183,14 @@ class Run:
         path = pathlib.Path(path)
         try:
             # A file that is no archive would stay open inside `np.load`.
-            with path.open("rb") as file, np.load(file) as found:
-                arrays: dict[str, Any] = dict(found)
+            with path.open("rb") as file, np.load(file) as archive:
+                arrays: dict[str, Any] = dict(archive)
             fields = json.loads(arrays.pop("fields").tobytes())
-            for name in ("lambda_p", "objective", "logs"):
-                fields[name] = keras.tree.map_structure(_number, fields[name])
             for name in ("weights", "losses"):
                 arrays[name] = list(arrays[name])
-            # Version 0.1 kept the pictures of the first groups alone where
-            # those of all were many.
-            if len(arrays.get("images", arrays["mask"])) < len(arrays["mask"]):
-                del arrays["images"]
             return cls(**fields | arrays)
         except _BROKEN as error:
             raise ValueError(
                 "The file must be one that `Run.save` wrote. "
                 f"Received: path={str(path)!r}, which cannot be read: {error}"
             ) from error
-
-
-def _number(value):
-    """What is not finite as a number: version 0.1 wrote "inf" and null."""
-    if value is None:
-        return float("nan")
-    return float(value) if value in ("inf", "-inf") else value

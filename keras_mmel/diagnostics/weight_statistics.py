@@ -13,7 +13,7 @@ import numpy as np
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Record:
+class StepWeights:
     """Weights and losses of the views of some groups at one step.
 
     Attributes:
@@ -34,9 +34,10 @@ class Record:
 
     @functools.cached_property
     def effective(self) -> np.ndarray:
-        """Effective number of views of each group, NaN where not finite.
+        r"""Effective number of views of each group, NaN where not finite.
 
-        It is the exponential of the weights' entropy.
+        $\exp(-\sum_j w_j \log w_j)$, as `objectives.effective_views` has it in
+        float32 on the backend; here in float64, beside the other statistics.
         """
         weights = np.asarray(self.weights, dtype="float64")
         logs = np.log(np.where(weights == 0, 1.0, weights))
@@ -66,28 +67,26 @@ class Record:
     def summary(self) -> dict:
         """The record in few numbers, as `Run.summaries` has them."""
         losses = np.where(self.counted, self.losses, np.nan).astype("float64")
+        # A view that is not finite makes all weights of its group NaN: the
+        # group is left out as a whole.
         good = np.isfinite(self.weights).all(axis=1) & self.counted.any(axis=1)
         good &= (np.isfinite(losses) | ~self.counted).all(axis=1)
-
-        def finite(values):
-            keep = good if values.ndim == 1 else good[:, None]
-            return np.where(keep, values, np.nan)
-
-        losses = finite(losses)
-        middle = _mean(losses, axis=1)
-        values = {
-            "effective_views": finite(self.effective),
-            "heaviest_share": finite(self.weights.max(axis=1)),
-            "loss": middle,
-            "spread": np.sqrt(_mean((losses - middle[:, None]) ** 2, axis=1)),
+        losses = losses[good]
+        mean_loss = _mean(losses, axis=1)
+        variance = _mean((losses - mean_loss[:, None]) ** 2, axis=1)
+        of_groups = {
+            "effective_views": self.effective[good],
+            "heaviest_share": self.weights[good].max(axis=1),
+            "loss": mean_loss,
+            "spread": np.sqrt(variance),
         }
-        found: dict = {n: float(_mean(value)) for n, value in values.items()}
-        relative = _mean(finite(self.relative), axis=0)
-        found["relative_weight"] = relative.tolist()
-        found["view_loss"] = _mean(losses, axis=0).tolist()
-        found["groups"] = len(self.weights)
-        found["not_finite"] = int((~good).sum())
-        return found
+        return {
+            **{name: float(_mean(value)) for name, value in of_groups.items()},
+            "relative_weight": _mean(self.relative[good], axis=0).tolist(),
+            "view_loss": _mean(losses, axis=0).tolist(),
+            "groups": len(self.weights),
+            "not_finite": int((~good).sum()),
+        }
 
 
 def _mean(values, axis=None):

@@ -38,6 +38,9 @@ def page(title: str, subtitle: str, sections: Sequence[Html]) -> str:
         title: Text of the heading.
         subtitle: Text below it.
         sections: The content.
+
+    Returns:
+        The HTML of one file.
     """
     title = escape(title)
     return (
@@ -52,7 +55,16 @@ def page(title: str, subtitle: str, sections: Sequence[Html]) -> str:
 
 
 def section(heading: str, content: str, note: str = "") -> Html:
-    """A section with a heading and a note, each left out where empty."""
+    """A section with a heading and a note, each left out where empty.
+
+    Args:
+        heading: Text of the heading.
+        content: Text or `Html`.
+        note: Text between them, in small letters.
+
+    Returns:
+        The section.
+    """
     heading = f"<h2>{escape(heading)}</h2>" if heading else ""
     note = f'<p class="note">{escape(note)}</p>' if note else ""
     return Html(f"<section>{heading}{note}{escape(content)}</section>")
@@ -92,7 +104,15 @@ def table(rows: Sequence[Sequence[str]]) -> Html:
 
 
 def marked(original: str, view: str) -> Html:
-    """The text of a view, with the words marked that its original has not."""
+    """The text of a view, with the words marked that its original has not.
+
+    Args:
+        original: Text of view 0.
+        view: Text of another view.
+
+    Returns:
+        The text, isolated from the direction of what is around it.
+    """
     pieces = "".join(
         f"<mark>{escape(piece)}</mark>" if differs else escape(piece)
         for piece, differs in mark(original, view)

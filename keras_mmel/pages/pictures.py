@@ -26,6 +26,13 @@ def find_images(views: Any) -> np.ndarray | None:
     Returns:
         The first array of shape `(groups, num_views, height, width, channels)`
         with 1, 3 or 4 channels, channels last, or None.
+
+    Example:
+
+    ```python
+    find_images({"image": np.zeros((2, 5, 32, 32, 3))}).shape
+    # (2, 5, 32, 32, 3)
+    ```
     """
     for leaf in keras.tree.flatten(views):
         if getattr(leaf, "ndim", 0) != 5 or leaf.dtype.kind not in "biuf":
@@ -44,6 +51,12 @@ def thumbnails(images: np.ndarray) -> np.ndarray:
     others, such as standardized ones, are stretched from the darkest to the
     brightest percent of each channel. Sides above 64 pixels are reduced by an
     integer factor.
+
+    Args:
+        images: From `find_images`.
+
+    Returns:
+        Uint8 of the same rank.
 
     Example:
 
@@ -78,6 +91,13 @@ def grid(pictures: Any, weights: Any) -> np.ndarray:
 
     Returns:
         Uint8 `(height, width, 3)`.
+
+    Example:
+
+    ```python
+    grid(np.zeros((2, 3, 8, 8, 1), "uint8"), np.ones((2, 3))).shape
+    # (26, 30, 3)
+    ```
     """
     pictures = np.asarray(pictures)[..., :3]
     rows, columns, height, width, _ = pictures.shape
@@ -96,7 +116,18 @@ def grid(pictures: Any, weights: Any) -> np.ndarray:
 
 
 def image(picture: np.ndarray, name: str) -> Html:
-    """A picture, uint8 `(height, width, channels)`, inside of a page."""
+    """A picture inside of a page.
+
+    Args:
+        picture: Uint8 `(height, width, channels)`.
+        name: Text in its place, for those who cannot see it.
+
+    Returns:
+        An image element that holds the picture as PNG.
+
+    Raises:
+        ImportError: If Pillow is not installed.
+    """
     library = extras.need("PIL.Image", "plots")
     if picture.shape[-1] == 1:
         picture = picture[..., 0]

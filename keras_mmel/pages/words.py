@@ -19,6 +19,14 @@ def mark(original: str, view: str) -> list[tuple[str, bool]]:
     augmentation replaces words in place; else by the longest stretches that
     they share.
 
+    Args:
+        original: Text of view 0.
+        view: Text of another view.
+
+    Returns:
+        Pairs of a piece of the view and whether it is a word or sign that the
+        original does not have there. The pieces join to the view.
+
     Example:
 
     ```python
@@ -27,10 +35,10 @@ def mark(original: str, view: str) -> list[tuple[str, bool]]:
     ```
     """
     words = list(_WORD.finditer(view))
-    kept = _kept(_WORD.findall(original), [word[0] for word in words])
+    is_shared = _shared(_WORD.findall(original), [word[0] for word in words])
     pieces, end = [], 0
-    for word, is_kept in zip(words, kept, strict=True):
-        if not is_kept:
+    for word, in_original in zip(words, is_shared, strict=True):
+        if not in_original:
             pieces.append((view[end : word.start()], False))
             pieces.append((word[0], True))
             end = word.end()
@@ -38,11 +46,12 @@ def mark(original: str, view: str) -> list[tuple[str, bool]]:
     return [piece for piece in pieces if piece[0]]
 
 
-def _kept(original, view):
+def _shared(original, view):
+    """For each word of the view, whether the original has it there."""
     if len(original) == len(view):
         return [a == b for a, b in zip(original, view, strict=True)]
-    kept = [False] * len(view)
+    is_shared = [False] * len(view)
     matcher = difflib.SequenceMatcher(None, original, view, autojunk=False)
     for block in matcher.get_matching_blocks():
-        kept[block.b : block.b + block.size] = [True] * block.size
-    return kept
+        is_shared[block.b : block.b + block.size] = [True] * block.size
+    return is_shared

@@ -1,12 +1,12 @@
-"""From values of every view to scores: plain NumPy, no model.
-
-All functions take float64 arrays of the whole data: `values` and `mask`
-`(examples, num_views)`, `weight` `(examples,)`.
-"""
+"""From the values of all views to scores: plain NumPy, no model."""
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
+
+from keras_mmel.scores.view_metrics import ViewMetric
+from keras_mmel.scores.view_values import Values
 
 # Names that `evaluate_views` makes of which it is known what is better; those
 # of other metrics are the user's.
@@ -15,37 +15,100 @@ _SCORE = re.compile(
 )
 
 
-def original(values: np.ndarray, mask: np.ndarray, weight: np.ndarray) -> float:
-    """Computes the mean over examples of view 0."""
-    return _mean(values[:, 0], weight)
+def named_scores(
+    values: Values, metrics: Mapping[str, ViewMetric]
+) -> dict[str, float]:
+    """Computes the scores of `evaluate_views`.
+
+    Args:
+        values: Float64 arrays of all data.
+        metrics: What the metrics of `values` are, by the same names.
+
+    Returns:
+        Names and values of the scores.
+
+    Raises:
+        ValueError: If the original of a group is padding.
+    """
+    mask, weight = values.mask.astype(bool), values.weight[:, 0]
+    if not mask[:, 0].all():
+        raise ValueError(
+            'The original, view 0, must be a real view: "mask" must be '
+            f"True there. Received: False in {(~mask[:, 0]).sum()} groups"
+        )
+    equal = np.ones_like(weight)
+    scores = of_views("loss", values.loss, mask, weight, False)
+    # As in Keras, what layers add is not weighted by examples.
+    of_layers = float(values.layers.mean())
+    scores = {name: score + of_layers for name, score in scores.items()}
+    for name, metric in metrics.items():
+        # A metric of that name would hide the compiled loss.
+        if name not in values.metrics or name == "loss":
+            continue
+        counted = weight / weight.mean() if metric.weighted else equal
+        scores |= of_views(
+            name, values.metrics[name], mask, counted, metric.higher_is_better
+        )
+    for prefix, classifier in values.classifiers.items():
+        nll = f"{prefix}nll"
+        # A metric that the user calls "nll" is the user's.
+        if nll not in values.metrics:
+            scores |= of_views(nll, classifier.nll, mask, equal, False)
+        for kind, views in (("original", np.s_[:, 0]), ("mean", mask)):
+            scores[f"{kind}_{prefix}ece"] = calibration_error(
+                classifier.confidence[views], classifier.right[views]
+            )
+    return scores
 
 
-def mean(values: np.ndarray, mask: np.ndarray, weight: np.ndarray) -> float:
-    """Computes the mean over examples of the mean over their real views."""
-    total = np.where(mask, values, 0.0).sum(axis=1)
-    return _mean(total / mask.sum(axis=1), weight)
-
-
-def worst(
+def of_views(
+    name: str,
     values: np.ndarray,
     mask: np.ndarray,
     weight: np.ndarray,
-    higher_is_better: bool,
-) -> float:
-    """Computes the mean over examples of their worst real view.
+    higher_is_better: bool | None,
+) -> dict[str, float]:
+    r"""Computes the means over examples of their original, mean, worst view.
 
-    For a loss that is the largest one; for an accuracy it is the share of the
+    $\frac{1}{n} \sum_i w_i v_i$ with the value $v_i$ of view 0, the mean over
+    the real views of example i, or that of its worst real view. For a loss,
+    this is the largest one; for an accuracy, its mean is the share of the
     examples that are right under all of their views.
+
+    Args:
+        name: Name of the loss or metric.
+        values: One value for each view, float64 `(examples, num_views)`.
+        mask: Which views are real, of the same shape.
+        weight: One weight for each example, `(examples,)`.
+        higher_is_better: Whether the smallest value is the worst; None where
+            nobody knows, and no view is the worst.
+
+    Returns:
+        The means, as `original_NAME`, `mean_NAME` and `worst_NAME`.
 
     Example:
 
     ```python
     right = np.array([[1.0, 1.0], [1.0, 0.0]])
-    worst(right, right >= 0, np.ones(2), higher_is_better=True)  # 0.5
+    of_views("acc", right, right >= 0, np.ones(2), higher_is_better=True)
+    # {'original_acc': 1.0, 'mean_acc': 0.75, 'worst_acc': 0.5}
     ```
     """
-    pick, never = (np.min, np.inf) if higher_is_better else (np.max, -np.inf)
-    return _mean(pick(np.where(mask, values, never), axis=1), weight)
+    of_examples = {
+        "original": values[:, 0],
+        "mean": np.where(mask, values, 0.0).sum(axis=1) / mask.sum(axis=1),
+    }
+    if higher_is_better is not None:
+        # Padding takes a value that is never the worst.
+        if higher_is_better:
+            worst = np.where(mask, values, np.inf).min(axis=1)
+        else:
+            worst = np.where(mask, values, -np.inf).max(axis=1)
+        of_examples["worst"] = worst
+    return {
+        f"{kind}_{name}": float((value * weight).sum() / len(value))
+        for kind, value in of_examples.items()
+    }
 
 
 def calibration_error(
@@ -56,6 +119,14 @@ def calibration_error(
     $\sum_b \frac{n_b}{n} |acc_b - conf_b|$ over equally wide bins of the
     confidence, each open at its lower end.
 
+    Args:
+        confidence: Probability of the predicted class, any shape.
+        right: Whether that class is the label, of the same shape.
+        bins: Number of bins.
+
+    Returns:
+        From 0 to 1.
+
     Example:
 
     ```python
@@ -65,8 +136,8 @@ def calibration_error(
     Reference:
         Guo et al., On calibration of modern neural networks, ICML 2017.
     """
-    place = np.ceil(confidence.ravel() * bins).astype(int).clip(1, bins)
-    gaps = np.bincount(place, weights=(right - confidence).ravel())
+    bin_of = np.ceil(confidence.ravel() * bins).astype(int).clip(1, bins)
+    gaps = np.bincount(bin_of, weights=(right - confidence).ravel())
     return float(np.abs(gaps).sum() / confidence.size)
 
 
@@ -85,7 +156,3 @@ def direction(name: str) -> str | None:
     if score is None:
         return None
     return "max" if score["kind"] == "accuracy" else "min"
-
-
-def _mean(values, weight):
-    return float((values * weight).sum() / len(values))

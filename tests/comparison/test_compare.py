@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.comparison import Comparison
-from keras_mmel.comparison import runs
+from keras_mmel.comparison.plain_views import plain_batches
 from tests.scripts import compare_on_backend
 from tests.scripts.child import run
 
@@ -129,7 +129,7 @@ def test_two_replicas_find_the_same():
 
 
 def test_plain_training_has_as_many_steps_and_views():
-    data = runs.plain_batches(groups(3), seed=3)
+    data = plain_batches(groups(3), seed=3)
     steps = int(groups(3).cardinality())
     batches = list(data.take(2 * steps))
     passes = groups(3).repeat()
@@ -143,7 +143,7 @@ def test_plain_training_has_as_many_steps_and_views():
     for x, y in batches:
         for row, label in zip(x.numpy(), y.numpy(), strict=True):
             assert offered[tuple(map(float, row))] == label
-    again = runs.plain_batches(groups(3), seed=3).take(2 * steps)
+    again = plain_batches(groups(3), seed=3).take(2 * steps)
     for (x, _), (other, _) in zip(batches, again, strict=True):
         np.testing.assert_array_equal(x, other)
 
@@ -155,7 +155,7 @@ def test_padding_is_never_chosen():
     data = tf.data.Dataset.from_tensor_slices(
         ({"views": views, "mask": mask}, np.zeros(4))
     ).batch(2, drop_remainder=True)
-    for x, _ in runs.plain_batches(data, 0).take(4):
+    for x, _ in plain_batches(data, 0).take(4):
         assert np.isfinite(x).all()
 
 
@@ -167,7 +167,7 @@ def test_texts_of_several_batches_are_padded():
     spec = tf.TensorSpec((1, 2, None), tf.int32)
     signature = ({"views": spec}, tf.TensorSpec((1,)))
     data = tf.data.Dataset.from_generator(batches, output_signature=signature)
-    (x, _) = next(iter(runs.plain_batches(data, 0)))
+    (x, _) = next(iter(plain_batches(data, 0)))
     np.testing.assert_array_equal(x, [[1, 1, 1, 0, 0], [1] * 5])
 
 
@@ -300,7 +300,7 @@ def test_missing_entries_are_nan_and_unknown_ones_named(compared):
         ({"baseline": "maxup"}, "`baseline` must be one of"),
         ({"objectives": ["hrad"]}, "`objective` must be one of.*'hrad'"),
         ({"seeds": 0}, "`seeds` must have at least one"),
-        ({"epochs": 0}, "`epochs` must be at least 1. Received: 0"),
+        ({"epochs": 0}, "`epochs` must be at least 1. Received: epochs=0"),
         ({"about": {"x": np.float32(1)}}, "not JSON serializable"),
         ({"test": [TEST]}, "`test` must be a dataset or a tuple"),
         ({"make_model": lambda: ONE_MODEL}, "new model at every call"),

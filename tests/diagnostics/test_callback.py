@@ -253,13 +253,13 @@ def test_other_models_are_refused():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"every_n_steps": 0}, "must be None or a pos.*Received: .*=0"),
+        ({"every_n_steps": 0}, "must be at least 1.*Received: .*=0"),
         ({"every_n_steps": 1.5}, "`every_n_steps` must be"),
-        ({"num_groups": 0}, "at least one group"),
+        ({"num_groups": 0}, "`num_groups` must be at least 1"),
         ({"view_names": ["a", "b"]}, "one name for each of the 3 views"),
         ({"tokenizer": object()}, "must have a `vocabulary`"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         ViewWeights(groups_of(HARD), **settings)

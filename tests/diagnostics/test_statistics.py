@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from keras_mmel import objectives
 from keras_mmel.diagnostics.report import remarks
-from keras_mmel.diagnostics.weight_statistics import Record
+from keras_mmel.diagnostics.weight_statistics import StepWeights
 from tests.diagnostics.runs import run_of
 
 
@@ -18,7 +18,7 @@ def test_summary_equals_a_plain_loop():
     losses = random.gamma(2.0, size=(30, 5))
     weights = np.where(mask, np.exp(losses), 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    record = Record(weights, losses, mask)
+    record = StepWeights(weights, losses, mask)
     expected = objectives.effective_views(weights)
     assert_allclose(record.effective, expected, rtol=1e-5)
     found = record.summary
@@ -55,15 +55,15 @@ def test_the_original_of_the_soft_objective_has_no_part():
 def test_groups_that_are_not_finite_are_left_out(bad):
     weights = np.array([[0.75, 0.25], [np.nan, np.nan]])
     losses = np.array([[2.0, 1.0], [bad, 1.0]])
-    record = Record(weights, losses, np.ones((2, 2), bool))
+    record = StepWeights(weights, losses, np.ones((2, 2), bool))
     assert record.summary["not_finite"] == 1
     assert record.summary["heaviest_share"] == 0.75
     assert record.summary["view_loss"] == [2.0, 1.0]
     assert record.uneven.tolist() == [0, 1]
-    only = Record(weights[1:], losses[1:], np.ones((1, 2), bool))
+    only = StepWeights(weights[1:], losses[1:], np.ones((1, 2), bool))
     assert math.isnan(only.summary["effective_views"])
     # A loss of padding does not count.
-    padded = Record(weights[:1], np.array([[2.0, bad]]), losses[:1] == 2)
+    padded = StepWeights(weights[:1], np.array([[2.0, bad]]), losses[:1] == 2)
     assert padded.summary["not_finite"] == 0
     assert padded.summary["loss"] == 2.0
 

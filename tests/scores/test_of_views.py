@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.scores import of_views
+from keras_mmel.scores.held_out import batches_of
 from tests import cases
 
 EXAMPLES, VIEWS, FEATURES, CLASSES = 11, 4, 5, 3
@@ -301,5 +302,5 @@ def test_a_scorer_is_traced_once():
     scorer = of_views.ViewScorer(classifier())
     views, labels, _, _ = data()
     for size in (4, 5):
-        scorer(of_views._slices(({"views": views}, labels), size))
+        scorer(batches_of(({"views": views}, labels), size))
     assert scorer._step.experimental_get_tracing_count() <= 3

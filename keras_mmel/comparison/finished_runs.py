@@ -1,0 +1,101 @@
+"""Records of finished runs: a JSON file each, found again by its settings."""
+
+import json
+import os
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from keras_mmel import whole_files
+
+
+def record_path(
+    folder: str | os.PathLike | None, settings: Mapping[str, Any]
+) -> pathlib.Path | None:
+    """The file of a run.
+
+    Args:
+        folder: Of one comparison, or None where nothing is kept.
+        settings: Of the run, with its method and its seed.
+
+    Returns:
+        The path, with dashes for signs that a file name may not have; or None.
+    """
+    if folder is None:
+        return None
+    name = f"{settings['method']}-{settings['seed']}.json"
+    return pathlib.Path(folder) / re.sub(r"[^\w.]+", "-", name)
+
+
+def read_record(
+    path: pathlib.Path | None, settings: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Reads the record of a run.
+
+    Args:
+        path: From `record_path`.
+        settings: What the run would be trained with, from `plain_settings`.
+
+    Returns:
+        The record, or None where the run is not finished.
+
+    Raises:
+        ValueError: If the file is no record, or one of other settings.
+    """
+    if path is None or not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text())
+        of_file = dict(record["settings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no record of a run. Delete it to make the run again."
+        ) from error
+    different = {
+        name: (of_file.get(name), value)
+        for name, value in settings.items()
+        if of_file.get(name) != value
+    }
+    if different:
+        raise ValueError(
+            f"{path} is of another comparison; give `records` a new folder. "
+            f"Received, in the file and now: {different}"
+        )
+    return record
+
+
+def write_record(path: pathlib.Path | None, record: Mapping[str, Any]) -> None:
+    """Writes the record of a finished run, whole or not at all.
+
+    Args:
+        path: From `record_path`.
+        record: With the settings that `read_record` compares.
+    """
+    if path is not None:
+        with whole_files.replacing(path) as half:
+            half.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as a file has them, to be compared with those of a file.
+
+    Args:
+        settings: May hold objects, which become their `text_of`.
+
+    Returns:
+        Nested dicts and lists of strings and numbers.
+    """
+    return json.loads(
+        json.dumps(settings, default=text_of), object_hook=_without_number
+    )
+
+
+def text_of(value: Any) -> str:
+    """`repr` without an address, which differs from process to process."""
+    return repr(value).split(" at 0x")[0]
+
+
+def _without_number(config):
+    # Keras numbers the names of optimizers, also of one inside another.
+    return config | {"name": None} if "name" in config else config

@@ -1,0 +1,230 @@
+"""`compare`: runs of one seed have one start, views, order and steps."""
+
+import gc
+import json
+import os
+import pathlib
+import time
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_mmel import contract
+from keras_mmel import counts
+from keras_mmel.comparison import finished_runs
+from keras_mmel.comparison import scored_parts
+from keras_mmel.comparison.methods import model_of
+from keras_mmel.comparison.methods import named_methods
+from keras_mmel.comparison.plain_views import plain_batches
+from keras_mmel.comparison.results import Comparison
+from keras_mmel.training.graphs import freed_with
+
+
+def compare(
+    make_model: Callable[[], keras.Model],
+    groups: Callable[[int], tf.data.Dataset],
+    test: Any,
+    objectives: Sequence[Any] | Mapping[str, Any] = ("uniform", "hard"),
+    seeds: int | Iterable[int] = 5,
+    *,
+    epochs: int = 1,
+    plain: bool = True,
+    baseline: str | None = None,
+    records: str | os.PathLike | None = None,
+    about: Mapping[str, Any] | None = None,
+    verbose: bool = True,
+) -> Comparison:
+    """Trains a model with several objectives and compares them, seed by seed.
+
+    All runs of one seed begin with the same weights and see the same views in
+    the same order, in the same number of steps. Beside them stands plain
+    training at equal cost: each of its batches has as many views as a batch of
+    groups, one view of each example, drawn from the same views, in as many
+    steps (it goes through the examples `num_views` times as often).
+
+    Every finished run is written to `records`, and a comparison that was
+    stopped goes on when it is called again.
+
+    Args:
+        make_model: Makes a compiled model, on several replicas in the scope
+            of one strategy for all. Its optimizer, loss and metrics are those
+            of all methods.
+        groups: From a seed to batches of groups with a known number of
+            batches, such as `group_views(..., seed=seed)`. It is called anew
+            for every run.
+        test: Groups for `evaluate_views`, or plain examples for `evaluate`: a
+            dataset or a pair of arrays; or a dict of several, whose keys come
+            before the names of their scores.
+        objectives: Names or `Objective`s; or a dict from the name of a method
+            to one, or to a function that wraps the model in an `MMELModel`.
+        seeds: The seeds, or how many, from 0.
+        epochs: Passes over the groups.
+        plain: Whether to add plain training, as the method `"plain"`.
+        baseline: Method that the others are compared with; the first of
+            `objectives` where it is None.
+        records: Folder of the finished runs, a file for each. Belongs to one
+            comparison: objectives, steps, shape of the views, optimizer and
+            initial weights are checked, functions and data cannot be.
+        about: What the files say besides, such as the command and the commit.
+        verbose: Whether to print a line for each run.
+
+    Returns:
+        A `Comparison`: print it, or ask it for `table`, `difference`, `plot`.
+
+    Raises:
+        TypeError: If `make_model` or `groups` is not a function, or `test`
+            is no test data.
+        ValueError: If the model is not compiled, belongs to several workers
+            or does not begin with the same weights for every method, the
+            groups have no known number of batches, an objective or the
+            baseline is unknown, or a file in `records` is of other settings.
+
+    Example:
+
+    ```python
+    def groups(seed):
+        return keras_mmel.data.group_views(
+            examples, augment, num_views=5, batch_size=16, seed=seed
+        )
+
+    comparison = keras_mmel.compare(
+        make_model, groups, test_groups, epochs=20
+    )
+    print(comparison)
+    ```
+    """
+    for name, value in (("make_model", make_model), ("groups", groups)):
+        if not callable(value):
+            raise TypeError(
+                f"`{name}` must be a function, since every run starts anew"
+                f"{', from a seed' if name == 'groups' else ''}. "
+                f"Received: {name} of type {type(value).__name__}"
+            )
+    methods = named_methods(objectives, plain)
+    if baseline is None:
+        baseline = next(iter(methods), None)
+    if baseline not in methods:
+        raise ValueError(
+            f"`baseline` must be one of {list(methods)}. "
+            f"Received: baseline={baseline!r}"
+        )
+    distinct_seeds = _distinct(seeds)
+    epochs = counts.check_count("epochs", epochs, minimum=1)
+    # What cannot be kept should fail before the first run, not after it.
+    json.dumps(about)
+    parts = scored_parts.check_parts(test)
+    if records is not None:
+        pathlib.Path(records).mkdir(parents=True, exist_ok=True)
+    runs = []
+    for seed in distinct_seeds:
+        starts = set()
+        for method, objective in methods.items():
+            model, batches, settings = _prepare(
+                make_model, groups, method, objective, seed, epochs
+            )
+            starts.add(settings["start"])
+            if len(starts) > 1:
+                raise _other_start(method, seed)
+            path = finished_runs.record_path(records, settings)
+            record = finished_runs.read_record(path, settings)
+            if record is None:
+                result = _train(model, batches, settings, parts)
+                record = {**(about or {}), **result}
+                finished_runs.write_record(path, record)
+            if verbose:
+                seconds = record["cpu_seconds"]
+                print(f"seed {seed}, {method}: {seconds} CPU s", flush=True)
+            runs.append(record)
+            del model, batches
+            gc.collect()  # so that one model is in memory at a time
+    return Comparison(runs, baseline)
+
+
+def _prepare(make_model, groups, method, objective, seed, epochs):
+    """Model and batches of a run, and the settings that its record says."""
+    keras.utils.set_random_seed(seed)
+    model = model_of(make_model(), objective)
+    batches = groups(seed)
+    steps = int(getattr(batches, "cardinality", lambda: -1)())
+    if steps < 1:
+        raise ValueError(
+            "`groups` must give a dataset with a known number of batches, so "
+            "that all methods make as many steps. "
+            f"Received: {type(batches).__name__}, cardinality {steps}"
+        )
+    x = batches.element_spec[0]
+    contract.check_groups(x)
+    if objective is None:
+        batches = plain_batches(batches, seed)
+    settings = {
+        "method": method,
+        "objective": finished_runs.text_of(objective),
+        "seed": seed,
+        "epochs": epochs,
+        "steps": steps,
+        "views": [list(v.shape) for v in keras.tree.flatten(x["views"])],
+        "start": _start(model, x["views"]),
+        "weights": model.count_params(),
+        "optimizer": model.optimizer.get_config(),
+    }
+    return model, batches, finished_runs.plain_settings(settings)
+
+
+def _train(model, batches, settings, parts):
+    """Trains and scores; the record of the run."""
+    start = time.process_time()
+    with freed_with(model):
+        history = model.fit(
+            batches,
+            epochs=settings["epochs"],
+            steps_per_epoch=settings["steps"],
+            shuffle=False,
+            verbose=0,
+        ).history
+        scores = scored_parts.scores_of(model, parts)
+    last_epoch = {name: values[-1] for name, values in history.items()}
+    return {
+        "method": settings["method"],
+        "seed": settings["seed"],
+        "settings": settings,
+        "scores": scores,
+        "log": scored_parts.single_numbers(last_epoch),
+        "cpu_seconds": round(time.process_time() - start, 2),
+    }
+
+
+def _other_start(method, seed):
+    return ValueError(
+        "`make_model` must give a new model at every call, which begins with "
+        "the same weights for the same `keras.utils.set_random_seed`. "
+        f"Received: others for {method!r}, seed {seed}"
+    )
+
+
+def _distinct(seeds):
+    if isinstance(seeds, (int, np.integer)):
+        seeds = range(int(seeds))
+    distinct = list(dict.fromkeys(map(int, seeds)))
+    if not distinct:
+        raise ValueError("`seeds` must have at least one. Received: none")
+    return distinct
+
+
+def _start(model, views):
+    """A number that other initial weights would change; builds the model."""
+    if not model.built:
+
+        def single_example(spec):
+            shape = [1, *(size or 1 for size in spec.shape[2:])]
+            return keras.ops.zeros(shape, spec.dtype.name)
+
+        model(keras.tree.map_structure(single_example, views))
+    arrays = map(keras.ops.convert_to_numpy, model.weights)
+    total = sum(np.abs(array).sum(dtype="float64") for array in arrays)
+    return float(f"{total:.5g}")  # the same on machines that round otherwise

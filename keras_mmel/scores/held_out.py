@@ -1,0 +1,60 @@
+"""Held-out data in the forms that Keras takes: arrays, `PyDataset`, batches."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from keras_mmel import contract
+
+
+def batches_of(data: Any, batch_size: int | None = None) -> Any:
+    """Batches of groups, whatever form they come in.
+
+    Args:
+        data: A tuple or list `(x, y)` or `(x, y, sample_weight)` of arrays,
+            where x is groups; a `keras.utils.PyDataset`; or batches, such as
+            a dataset.
+        batch_size: Groups in a batch of arrays; where it is None, they are one
+            batch.
+
+    Returns:
+        Batches of arrays or of a `PyDataset`, made as they are asked for;
+        anything else is returned as it is, with its attributes.
+
+    Example:
+
+    ```python
+    first = next(iter(batches_of(({"views": views}, labels), 32)))
+    ```
+    """
+    if isinstance(data, (tuple, list)) and data and contract.is_group(data[0]):
+        return [data] if batch_size is None else _slices(data, batch_size)
+    if isinstance(data, keras.utils.PyDataset):
+        return (data[index] for index in range(len(data)))
+    return data
+
+
+def example_batch(data: Any) -> Any:
+    """What a batch of the data looks like, without reading a dataset.
+
+    Args:
+        data: As for `batches_of`; x may be plain examples as well.
+
+    Returns:
+        A tuple of specs, of arrays, or of the first batch of a `PyDataset`.
+        None where the data can be gone through once, or say nothing before.
+    """
+    if isinstance(data, keras.utils.PyDataset):
+        data = data[0]
+    batch = getattr(data, "element_spec", data)
+    return batch if isinstance(batch, tuple) else None
+
+
+def _slices(arrays: Any, size: int) -> Iterator:
+    examples = len(keras.tree.flatten(arrays)[0])
+    for start in range(0, examples, size):
+        rows = slice(start, start + size)
+        yield keras.tree.map_structure(
+            lambda leaf, rows=rows: leaf[rows], arrays
+        )

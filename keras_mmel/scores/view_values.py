@@ -1,0 +1,164 @@
+"""What a model says about every view of a batch: losses, metrics, classes."""
+
+from collections.abc import Mapping
+from typing import Any
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+from keras_mmel import contract
+from keras_mmel.losses import compiled
+from keras_mmel.losses import of_groups
+from keras_mmel.losses import soft_targets
+from keras_mmel.objectives import Uniform
+from keras_mmel.scores.view_metrics import ViewMetric
+
+
+class Classifier(NamedTuple):
+    """One output that was trained with a crossentropy, per view.
+
+    Attributes:
+        nll: Negative log-likelihood in nats, without label smoothing.
+        confidence: Probability of the predicted class.
+        right: 1 where that class is the label, else 0.
+    """
+
+    nll: Any
+    confidence: Any
+    right: Any
+
+
+class Values(NamedTuple):
+    """Values of each view: tensors of a batch, or arrays of all data.
+
+    A nest of tensors, as a `tf.function` may return it. All have the shape
+    `(examples, num_views)` where nothing else is said.
+
+    Attributes:
+        loss: The compiled loss.
+        layers: What layers add to the loss of a batch, `(examples, 1)`.
+        metrics: Each metric by its name.
+        classifiers: Each output that is a classifier, by what is before the
+            names of its scores.
+        mask: False for padding.
+        weight: The sample weight, `(examples, 1)`.
+    """
+
+    loss: Any
+    layers: Any
+    metrics: dict[str, Any]
+    classifiers: dict[str, Classifier]
+    mask: Any
+    weight: Any
+
+
+def view_values(
+    model: keras.Model, metrics: Mapping[str, ViewMetric], x: Any, label: Any
+) -> Values:
+    """Computes the values of every view of a batch, in inference mode.
+
+    Args:
+        model: A compiled model.
+        metrics: Its metrics, from `find_metrics`.
+        x: A batch of groups, as tensors.
+        label: The labels of the batch.
+
+    Returns:
+        `Values`, with sample weights of 1.
+    """
+    sizes = contract.sizes_of(x)
+    loss = model._compile_loss._user_loss
+    names = getattr(model, "output_names", None)
+    prediction = model(contract.flatten_views(x), training=False)
+    losses = of_groups.group_losses(
+        Uniform(),
+        sizes,
+        label,
+        prediction,
+        loss=loss,
+        loss_weights=model._compile_loss._user_loss_weights,
+        output_names=names,
+    ).losses
+    # What metrics and classifiers compare each row of the prediction with.
+    label_rows = keras.tree.map_structure(sizes.repeat, label)
+    outputs = compiled.pair_outputs(loss, None, label_rows, prediction, names)
+    classifiers = {}
+    for output in outputs:
+        classifier = _classifier(output, sizes)
+        if classifier is not None:
+            prefix = f"{output.name}_" if len(outputs) > 1 else ""
+            classifiers[prefix] = classifier
+    of_layers = sum(ops.cast(value, "float32") for value in model.losses)
+    return Values(
+        loss=losses,
+        layers=of_layers + ops.zeros_like(losses[:, :1]),
+        metrics=_metric_values(model, metrics, label_rows, prediction, sizes),
+        classifiers=classifiers,
+        mask=ops.ones_like(losses) if sizes.mask is None else sizes.mask,
+        weight=ops.ones_like(losses[:, :1]),
+    )
+
+
+def _metric_values(model, metrics, label_rows, prediction, sizes):
+    by_name = {}
+    for name, (output, metric, *_) in metrics.items():
+        flatten = model._compile_metrics._flatten_y
+        value = metric._fn(
+            flatten(label_rows)[output],
+            flatten(prediction)[output],
+            **metric._fn_kwargs,
+        )
+        value = ops.cast(value, "float32")
+        if not len(value.shape):  # of the batch, not of examples
+            continue
+        axes = tuple(range(1, len(value.shape)))
+        by_name[name] = sizes.group(
+            ops.mean(value, axis=axes) if axes else value
+        )
+    return by_name
+
+
+def _classifier(output, sizes):
+    """The output's `Classifier`, or None where it is none."""
+    twin = soft_targets.soft_twin(output.loss)
+    shape = output.prediction.shape
+    if twin is None or len(shape) > 2:
+        return None
+    if twin.kind == "categorical":
+        of_rows = _categorical(output, twin)
+    elif twin.kind == "binary" and (len(shape) == 1 or shape[1] == 1):
+        of_rows = _binary(output, twin)
+    else:
+        return None
+    return keras.tree.map_structure(
+        lambda rows: sizes.group(ops.cast(rows, "float32")), of_rows
+    )
+
+
+def _categorical(output, twin):
+    label, prediction = output.label, output.prediction
+    if len(label.shape) == 2 and label.shape[1] == prediction.shape[1]:
+        label = ops.argmax(label, axis=-1)
+    label = ops.cast(ops.reshape(label, (-1,)), "int32")
+    nll = keras.losses.sparse_categorical_crossentropy(
+        label, prediction, twin.from_logits
+    )
+    probabilities = twin.target(prediction)
+    top_class = ops.cast(ops.argmax(probabilities, axis=-1), "int32")
+    confidence = ops.max(probabilities, axis=-1)
+    return Classifier(nll, confidence, ops.equal(top_class, label))
+
+
+def _binary(output, twin):
+    label = ops.cast(ops.reshape(output.label, (-1,)), "float32")
+    # The prediction as it is: a reshape would lose the logits behind a sigmoid.
+    nll = keras.losses.binary_crossentropy(
+        ops.reshape(label, ops.shape(output.prediction)),
+        output.prediction,
+        twin.from_logits,
+    )
+    probability = ops.reshape(twin.target(output.prediction), (-1,))
+    confidence = ops.maximum(probability, 1 - probability)
+    right = ops.equal(probability > 0.5, label > 0.5)
+    return Classifier(nll, confidence, right)
