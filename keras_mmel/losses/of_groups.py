@@ -59,21 +59,21 @@ class GroupLosses(NamedTuple):
         """
         weight = self.sample_weight
         weighted = values if weight is None else values * weight
-        # An integer tensor where the number of tokens is not static.
-        elements = ops.cast(self.elements, "float32")
         if self.reduction is None:
             if isinstance(self.elements, int) and self.elements == 1:
                 return weighted, None
             # As many values as Keras would log the mean of.
             share = ops.ones((1, self.elements), values.dtype)
-            return weighted[:, None] * (share / elements), None
+            # A tensor of integers where it is not static.
+            share /= ops.cast(self.elements, values.dtype)
+            return weighted[:, None] * share, None
         total = ops.sum(weighted)
         if self.reduction == "sum":
             return total, None
         if self.reduction == "mean_with_sample_weight" and weight is not None:
             # Keras counts a weight once, however many elements it weighs; with
             # a mask, once for each element that is left.
-            share = 1 / elements
+            share = 1 / ops.cast(self.elements, values.dtype)
             if self.unmasked_share is not None:
                 share = self.unmasked_share
             return total, ops.sum(weight * share)
