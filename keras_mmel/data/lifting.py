@@ -193,8 +193,8 @@ def _view_of_numpy_function(function):
             inputs = [seed, *tf.nest.flatten(image)]
             # Not stateful: what it draws is the seed's.
             leaves = tf.numpy_function(run, inputs, dtypes, stateful=False)
-            made = tf.nest.pack_sequence_as(example, leaves)
-            return tf.nest.map_structure(with_shape, made, example)
+            result = tf.nest.pack_sequence_as(example, leaves)
+            return tf.nest.map_structure(with_shape, result, example)
 
         return view
 

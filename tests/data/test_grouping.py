@@ -137,10 +137,10 @@ def test_a_pool_is_made_once_and_drawn_from(augment_original):
         epoch, _ = read(dataset)
         for label, views in epoch.items():
             # As bytes: where two of the pool are equal, either will do.
-            names = [view.tobytes() for view in pool[label]]
-            found = [names.index(view.tobytes()) for view in views]
-            assert found[:first] == [0] * first
-            drawn[label].append(tuple(found))
+            pool_bytes = [view.tobytes() for view in pool[label]]
+            places = [pool_bytes.index(view.tobytes()) for view in views]
+            assert places[:first] == [0] * first
+            drawn[label].append(tuple(places))
     # Not all epochs of all examples alike.
     assert np.mean([len(set(d)) for d in drawn.values()]) > 3
     assert len({d[0] for d in drawn.values()}) > 3
@@ -158,13 +158,13 @@ def test_a_pool_is_made_once_and_drawn_from(augment_original):
 def test_one_view_of_a_pool():
     dataset = groups(num_views=1, pool=2, augment_original=True)
     pool, _ = read(groups(num_views=2, augment_original=True))
-    seen = {label: set() for label in LABELS}
+    shown = {label: set() for label in LABELS}
     for _ in range(8):
         for label, views in read(dataset)[0].items():
-            seen[label].add(views[0].tobytes())
+            shown[label].add(views[0].tobytes())
     for label in LABELS:
-        assert seen[label] <= {view.tobytes() for view in pool[label]}
-    assert sum(len(s) == 2 for s in seen.values()) > len(LABELS) / 2
+        assert shown[label] <= {view.tobytes() for view in pool[label]}
+    assert sum(len(views) == 2 for views in shown.values()) > len(LABELS) / 2
 
 
 def test_augmented_original(epochs):
@@ -184,10 +184,10 @@ def test_one_view_is_the_original():
 
 @pytest.mark.parametrize("options", [{}, {"drop_remainder": False}])
 def test_shards_are_the_parts_of_each_batch(options):
-    seen = []
+    batch_sizes = []
 
     def augment(x, seeds):
-        seen.append(x.shape[0])
+        batch_sizes.append(x.shape[0])
         return data.crop_and_flip(2)(x, seeds)
 
     whole = groups(batch_size=5, **options)
@@ -205,7 +205,7 @@ def test_shards_are_the_parts_of_each_batch(options):
             np.testing.assert_array_equal(joined, x["views"])
             np.testing.assert_array_equal(np.concatenate([b, d]), y)
     # No shard has made the views of another.
-    assert set(seen) == ({None} if options else {2, 3})
+    assert set(batch_sizes) == ({None} if options else {2, 3})
 
 
 @pytest.mark.parametrize("drop_remainder", [True, False])
@@ -236,15 +236,15 @@ def test_labels_and_weights_of_any_kind():
     labels = {"a": LABELS, "b": (np.eye(12, dtype="float32"), LABELS * 2)}
     weights = np.linspace(0, 1, 12, dtype="float32")
     source = tf.data.Dataset.from_tensor_slices((IMAGES, labels, weights))
-    seen = []
+    order = []
     for x, y, weight in groups(source):
         for i, label in enumerate(y["a"].numpy()):
-            seen.append(label)
+            order.append(label)
             np.testing.assert_array_equal(x["views"][i, 0], IMAGES[label])
             np.testing.assert_array_equal(y["b"][0][i], np.eye(12)[label])
             assert y["b"][1][i] == 2 * label
             assert weight[i] == weights[label]
-    assert sorted(seen) == list(LABELS)
+    assert sorted(order) == list(LABELS)
 
 
 def test_inputs_of_any_nest_with_an_augmentation_of_ones_own():
