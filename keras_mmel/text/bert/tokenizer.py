@@ -70,8 +70,10 @@ def longest_first(sizes: Sequence[int], max_length: int) -> list[int]:
     if len(sizes) == 1:
         return [min(sizes[0], room)]
     first, second = sizes
-    # Of an odd number of tokens the longer one has one more.
-    half = (room + (first > second)) // 2
+    # Of an odd room the longer one has one more.
+    half = room // 2
+    if first > second:
+        half = room - half
     first_size = min(first, max(half, room - second))
     return [first_size, min(second, max(room - half, room - first))]
 
@@ -279,7 +281,7 @@ class Tokenizer:
         tokens = [(self.cls_id, 0, (0, 0), None, None)]
         for number, (side, size) in enumerate(zip(sides, sizes, strict=True)):
             same = [number] * size
-            # As many as tokens stay: there the shortest of these ends.
+            # `same` is as long as what stays, and `zip` ends with the shortest.
             fields = (side.ids, same, side.offsets, side.word_ids, same)
             tokens += zip(*fields, strict=False)
             tokens.append((self.sep_id, number, (0, 0), None, None))

@@ -137,11 +137,12 @@ def read_plain(
     `"padding_mask"`, each (batch, length). By default they are the originals,
     in order. With `views` above 1 every epoch shows one of that many views of
     each example, and each of them once in `views` epochs: training on single
-    augmented examples. So `views` epochs of them show what one epoch of
-    `read_augmented` with `num_views=views` shows, at the same cost, with as
-    many steps of batches of the same number of examples. (The baseline of
-    `keras_mmel.compare` draws a view of each group instead, from any dataset
-    of groups, whose views have no number by which they could take turns.)
+    augmented examples. So `views` epochs of them show the views that one epoch
+    of `read_augmented` with `num_views=views` shows, each exactly once, which
+    only a reader that knows the files can promise. (The baseline of
+    `keras_mmel.compare` is for any dataset of groups, of which it sees no more
+    than a batch: it draws a view of each group, and over the epochs some come
+    twice and some never.)
 
     Args:
         data: A directory that `write_augmented` wrote, a source of examples

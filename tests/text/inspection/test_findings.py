@@ -103,7 +103,7 @@ def many(count):
 def ids(records, **settings):
     """Ids of the examples that are shown."""
     found = inspect_records(records, **settings)
-    return [heading.split()[1][:-1] for heading, _ in found.examples]
+    return [example.heading.split()[1][:-1] for example in found.examples]
 
 
 def test_examples_are_drawn_evenly_and_repeatably():
@@ -124,6 +124,16 @@ def test_examples_can_be_asked_for():
     assert inspect_records(many(9), **wanted).missing_ids == ["x"]
     assert ids(many(9), num_examples=0) == []
     assert len(ids(many(2), num_examples=5)) == 2
+
+
+def test_an_example_is_shown_with_its_views():
+    shown = inspect_records(RECORDS, example_ids=["a"]).examples[0]
+    assert shown.heading == "Example a, label 1, teacher 1, 0.80"
+    original = "one two three four"
+    assert [view.number for view in shown.views] == [0, 1, 2]
+    assert [view.teacher for view in shown.views] == ["", "1, 0.60", "0, 0.70"]
+    assert shown.views[0].texts == [(original, original)]
+    assert shown.views[2].texts == [(original, "y two three z")]
 
 
 def test_terminal_shows_numbers_and_marked_words():
