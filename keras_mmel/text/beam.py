@@ -7,9 +7,9 @@ from typing import Any
 
 from keras_mmel import extras
 from keras_mmel.text.augmentation.augmenter import MaskedLMAugmenter
-from keras_mmel.text.files.records import Source
 from keras_mmel.text.files.writing import count_shards
 from keras_mmel.text.files.writing import write_augmented
+from keras_mmel.text.sources.records import Source
 
 beam: Any = extras.need("apache_beam", "beam")
 sharing: Any = extras.need("apache_beam.utils.shared", "beam")

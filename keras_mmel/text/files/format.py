@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel import extras
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import View
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import View
 
 # Integer classes, real values (regression), or no labels at all.
 _LABEL_TYPES = {

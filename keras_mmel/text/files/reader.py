@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.format import decode
-from keras_mmel.text.files.records import Record
+from keras_mmel.text.sources.records import Record
 
 
 class AugmentedFiles:

@@ -14,10 +14,10 @@ from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import begin
 from keras_mmel.text.files.directory import finish
 from keras_mmel.text.files.format import encode
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import Source
-from keras_mmel.text.files.records import View
-from keras_mmel.text.files.records import as_text
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import Source
+from keras_mmel.text.sources.records import View
+from keras_mmel.text.sources.records import as_text
 
 EXAMPLES_A_SHARD = 512
 """The most examples in a shard, where nobody says how many shards to make.

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_mmel.pages.words import count_words
 from keras_mmel.pages.words import mark
-from keras_mmel.text.files.records import Record
+from keras_mmel.text.sources.records import Record
 
 # Two values of a regression that differ by more are said to disagree, as in
 # section 4.2 of the paper.

@@ -4,9 +4,9 @@ import pathlib
 from collections.abc import Callable
 from collections.abc import Sequence
 
-from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.sources.plain import as_columns
 from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 

@@ -4,7 +4,7 @@ import collections
 import re
 from collections.abc import Sequence
 
-from keras_mmel.text.files.records import Source
+from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.tables import Row
 
 Labels = list[int] | list[float] | list[None]

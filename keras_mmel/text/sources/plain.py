@@ -3,10 +3,10 @@
 import pathlib
 from collections.abc import Sequence
 
-from keras_mmel.text.files.records import InMemory
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import View
 from keras_mmel.text.sources.labels import read_labels
+from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import View
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts

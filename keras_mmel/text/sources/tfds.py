@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.text.files.records import InMemory
-from keras_mmel.text.files.records import Record
 from keras_mmel.text.sources.plain import as_columns
+from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.records import Record
 
 _BATCH = 1024
 

@@ -17,9 +17,9 @@ putting a0 back gives exactly what a corrected script would have written.
 
 import pathlib
 
-from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.sources.grouped import group_rows
 from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
 
