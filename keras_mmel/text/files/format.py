@@ -114,8 +114,7 @@ def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
     """Decodes the record that `encode` made these bytes of.
 
     Args:
-        serialized: A serialized `tf.train.Example`. Those of version 0.1 have
-            log-probabilities of the views too, which are left out.
+        serialized: A serialized `tf.train.Example`.
         label_kind: As in `features`.
         num_texts: 1, or 2 for pairs.
 
