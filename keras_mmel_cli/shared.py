@@ -142,12 +142,38 @@ def quiet():
         os.close(kept)
 
 
+@contextlib.contextmanager
+def quiet_processes(processes: int):
+    """Drops what processes that are started inside write to standard error.
+
+    They start with the notes of TensorFlow, too. What this process writes,
+    such as a progress bar, is still shown.
+
+    Args:
+        processes: How many there will be; 1 is this one, and nothing is done.
+    """
+    if processes == 1:
+        yield
+        return
+    with (
+        open(os.dup(2), "w") as terminal,
+        contextlib.redirect_stderr(terminal),
+        quiet(),
+    ):
+        yield
+
+
 def tell(out: str, written) -> None:
-    """Prints how much of a directory is there, after a `Written`."""
-    there = written.num_shards - len(written.missing)
-    line = f"{out}: {there} of {written.num_shards} files"
-    if written.num_written < there:
-        line += f", {there - written.num_written} of them from before"
+    """Prints how much of a directory is there.
+
+    Args:
+        out: The directory.
+        written: The `Written` of the run that wrote into it.
+    """
+    num_present = written.num_shards - len(written.missing)
+    line = f"{out}: {num_present} of {written.num_shards} files"
+    if written.num_written < num_present:
+        line += f", {num_present - written.num_written} of them from before"
     print(f"{line}.")
     if written.missing:
         print("The others are for the other parts (--shard) to write.")

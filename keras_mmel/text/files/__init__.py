@@ -1,11 +1,11 @@
 """The files of augmented examples: made once, read by anything."""
 
+from keras_mmel.text.files.augmenting import write_augmented
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.reader import read_records
 from keras_mmel.text.files.writing import Written
-from keras_mmel.text.files.writing import write_augmented
 from keras_mmel.text.files.writing import write_records
 
 # Whoever writes files needs a source: those of the room below are here too.

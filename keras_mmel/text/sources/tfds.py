@@ -13,6 +13,18 @@ from keras_mmel.text.sources.plain import as_columns
 from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.records import Record
 
+GLUE_COLUMNS = {
+    "cola": ("sentence",),
+    "sst2": ("sentence",),
+    "mrpc": ("sentence1", "sentence2"),
+    "stsb": ("sentence1", "sentence2"),
+    "qqp": ("question1", "question2"),
+    "mnli": ("premise", "hypothesis"),
+    "qnli": ("question", "sentence"),
+    "rte": ("sentence1", "sentence2"),
+}
+"""The texts of each task of GLUE, as TFDS names them in "glue/TASK"."""
+
 _BATCH = 1024
 
 
