@@ -4,11 +4,11 @@ import dataclasses
 import functools
 import itertools
 import os
-from typing import Any
+from collections.abc import Callable
 
 from keras_mmel.counts import check_count
 from keras_mmel.text.files import shards
-from keras_mmel.text.files.processes import call_in_processes
+from keras_mmel.text.files.processes import write_in_processes
 from keras_mmel.text.files.writing import Written
 from keras_mmel.text.files.writing import make_manifest
 from keras_mmel.text.files.writing import own_shards
@@ -99,10 +99,9 @@ def write_augmented(
     if check_count("processes", processes, 1) > 1:
         # Only the processes know what the augmenter is.
         manifest = make_manifest(source, num_shards, split, made={})
-        writer = ShardWriter(
-            directory, source, augmenter, manifest.num_shards, split
+        return _in_processes(
+            directory, source, augmenter, manifest, shard, processes, progress
         )
-        return _in_processes(writer, manifest, processes, shard, progress)
     if callable(augmenter):
         augmenter = augmenter()
     if augmenter is None:
@@ -124,55 +123,52 @@ def write_augmented(
     )
 
 
-@dataclasses.dataclass
-class ShardWriter:
-    """Writes shards of a directory, one by one, in a process of its own.
+def shard_writer(
+    directory: str | os.PathLike, source: Source, augmenter, **options
+) -> Callable[..., Written]:
+    """Makes what writes one shard after the other in a process of its own.
 
     Args:
         directory: As in `write_augmented`.
         source: As in `write_augmented`.
-        augmenter: As in `write_augmented`; a function is called once, before
-            the first shard.
-        num_shards: Number of files.
-        split: As in `write_augmented`.
+        augmenter: As in `write_augmented`; a function is called here, once.
+        **options: Of `write_augmented`, but `shard` and `progress`.
+
+    Returns:
+        A function of `shard`, which shows no progress.
     """
-
-    directory: str | os.PathLike
-    source: Source
-    augmenter: Any
-    num_shards: int
-    split: str
-
-    def __call__(self, index: int) -> Written:
-        """Writes the shard with this number, unless it is there."""
-        if callable(self.augmenter):
-            self.augmenter = self.augmenter()
-        return write_augmented(
-            self.directory,
-            self.source,
-            self.augmenter,
-            num_shards=self.num_shards,
-            shard=(index, self.num_shards),
-            split=self.split,
-            progress=False,
-        )
+    if callable(augmenter):
+        augmenter = augmenter()
+    return functools.partial(
+        write_augmented, directory, source, augmenter, progress=False, **options
+    )
 
 
-def _in_processes(writer, manifest, processes, shard, progress):
+def _in_processes(
+    directory, source, augmenter, manifest, shard, processes, progress
+):
     """Writes the shards of a part, each process one after the other."""
+    num_shards = manifest.num_shards
     sizes = {
-        index: len(numbers)
+        (index, num_shards): len(numbers)
         for index, (_, numbers) in own_shards(manifest, shard).items()
     }
-    with progress_bar(writer.source, sum(sizes.values()), 0, progress) as count:
-        results = call_in_processes(
-            writer, list(sizes), processes, lambda index: count(sizes[index])
+    make_writer = functools.partial(
+        shard_writer,
+        directory,
+        source,
+        augmenter,
+        num_shards=num_shards,
+        split=manifest.split,
+    )
+    with progress_bar(source, sum(sizes.values()), 0, progress) as count:
+        results = write_in_processes(
+            make_writer, list(sizes), processes, lambda part: count(sizes[part])
         )
-    directory = shards.as_path(writer.directory)
     return Written(
         sum(written.num_written for written in results),
-        manifest.num_shards,
-        manifest.missing(directory),
+        num_shards,
+        manifest.missing(shards.as_path(directory)),
     )
 
 

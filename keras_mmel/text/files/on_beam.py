@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_mmel import extras
-from keras_mmel.text.files.augmenting import ShardWriter
+from keras_mmel.text.files.augmenting import shard_writer
 from keras_mmel.text.files.writing import make_manifest
 from keras_mmel.text.sources.records import Source
 
@@ -63,16 +63,17 @@ def augment_on_beam(
         num_shards = make_manifest(source(), None, split, made={}).num_shards
 
     def make_writer():
-        return ShardWriter(directory, source(), augmenter, num_shards, split)
+        options = {"num_shards": num_shards, "split": split}
+        return shard_writer(directory, source(), augmenter, **options)
 
     return (
         pipeline
-        | "Shards" >> beam.Create(range(num_shards))
+        | "Shards" >> beam.Create([(i, num_shards) for i in range(num_shards)])
         | "Spread" >> beam.Reshuffle()
         | "Augment" >> beam.Map(_write_shard, sharing.Shared(), make_writer)
     )
 
 
-def _write_shard(index, shared_writer, make_writer):
+def _write_shard(shard, shared_writer, make_writer):
     """Writes a shard with what is made once in a process and stays there."""
-    return shared_writer.acquire(make_writer)(index)
+    return shared_writer.acquire(make_writer)(shard=shard)

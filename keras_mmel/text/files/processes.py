@@ -1,4 +1,4 @@
-"""Work that several processes of one machine share."""
+"""Several processes of one machine that share the shards of a directory."""
 
 import concurrent.futures.process
 import contextlib
@@ -12,42 +12,42 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
-# In each of the processes: its function as it was sent.
+# In each of the processes: what makes its function, as it was sent.
 _pickled = b""
 
 
-def call_in_processes(
-    function: Callable[[Any], Any],
-    arguments: Sequence[Any],
+def write_in_processes(
+    make_writer: Callable[[], Callable[..., Any]],
+    shards: Sequence[tuple[int, int]],
     processes: int,
-    on_done: Callable[[Any], Any],
+    on_done: Callable[[tuple[int, int]], Any],
 ) -> list:
-    """Calls a function in processes that take an argument when they are free.
+    """Writes shards in processes that take the next one when they are free.
 
     Args:
-        function: The function; sent by pickle once to each process, where it
-            may keep what it makes in the first call.
-        arguments: What the function is called with, once each; a tuple, a
-            number or whatever else a dict takes as a key.
+        make_writer: Gives a function of `shard`; sent by pickle to each
+            process and called there once.
+        shards: Index and count of each shard to write.
         processes: How many processes, at most.
-        on_done: Called in this process with every argument that is done.
+        on_done: Called in this process with every shard that is written.
 
     Returns:
-        What the function returned, in the order in which it did.
+        What the function returned for each shard, in the order in which it
+        did.
 
     Raises:
-        TypeError: If `function` cannot be pickled.
+        TypeError: If `make_writer` cannot be pickled.
         ChildProcessError: If a process was killed. As after any other error
-            of the function, and after Ctrl-C, all processes are ended.
+            of a shard, and after Ctrl-C, all processes are ended.
     """
     try:
-        pickled = pickle.dumps(function)
+        pickled = pickle.dumps(make_writer)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise TypeError(
             "What several processes share must be known to pickle, such as a "
             f"function at the top level of a module. Received: {error}"
         ) from error
-    processes = min(processes, len(arguments))
+    processes = min(processes, len(shards))
     # Else each would start a thread for every core.
     threads = max(1, (os.cpu_count() or 1) // processes)
     others = set(multiprocessing.active_children())
@@ -60,7 +60,7 @@ def call_in_processes(
         initargs=(pickled, threads),
     ) as pool:
         with _interrupts_blocked():
-            running = {pool.submit(_call, value): value for value in arguments}
+            running = {pool.submit(_write, shard): shard for shard in shards}
         try:
             for future in concurrent.futures.as_completed(running):
                 results.append(future.result())
@@ -108,9 +108,9 @@ def _end_with_parent():
 
 
 @functools.cache
-def _function():
-    return pickle.loads(_pickled)
+def _writer():
+    return pickle.loads(_pickled)()
 
 
-def _call(argument):
-    return _function()(argument)
+def _write(shard):
+    return _writer()(shard=shard)

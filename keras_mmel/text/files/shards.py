@@ -149,14 +149,17 @@ def _is_remote(path):
 
 @contextlib.contextmanager
 def _on_disk(path):
-    """Gives a file that TensorFlow reads whatever the object store."""
-    with contextlib.ExitStack() as stack:
-        if _is_remote(path):
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            local = pathlib.Path(folder, path.name)
-            local.write_bytes(path.read_bytes())
-            path = local
+    """Gives a file on the disk; of an object store it is a copy.
+
+    TensorFlow knows some object stores alone, epath all of fsspec's.
+    """
+    if not _is_remote(path):
         yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        local = pathlib.Path(folder, path.name)
+        local.write_bytes(path.read_bytes())
+        yield local
 
 
 @contextlib.contextmanager

@@ -165,7 +165,6 @@ class Table:
             reader = csv.reader(
                 lines,
                 delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
-                # What a reader does with quotes is the same in all but NONE.
                 quoting=(
                     csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
                 ),

@@ -1,6 +1,7 @@
 """Shards that several processes share."""
 
 import dataclasses
+import functools
 import os
 import pathlib
 import signal
@@ -11,11 +12,11 @@ import time
 import pytest
 
 from keras_mmel.text import files
-from keras_mmel.text.files.processes import call_in_processes
+from keras_mmel.text.files.processes import write_in_processes
 from tests.text.files import fakes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-NUMBERS = list(range(5))
+SHARDS = [(index, 5) for index in range(5)]
 
 
 def test_processes_write_the_files_of_one(tmp_path, capsys):
@@ -51,19 +52,19 @@ def test_bad_settings_start_no_process(tmp_path, options, error, message):
 
 @dataclasses.dataclass
 class Noting:
-    """Notes which process had a number; once, it fails at the third."""
+    """Notes who wrote a shard; once, it fails at the third."""
 
     folder: pathlib.Path
     fails_with: str
 
-    def __call__(self, number):
-        if number == 3 and not (self.folder / "failed").exists():
+    def __call__(self, shard):
+        if shard[0] == 3 and not (self.folder / "failed").exists():
             (self.folder / "failed").touch()
             if self.fails_with == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
             raise ValueError(self.fails_with)
-        (self.folder / str(number)).write_text(f"{os.getpid()}")
-        return number
+        (self.folder / str(shard[0])).write_text(f"{os.getpid()}")
+        return shard
 
 
 @pytest.mark.slow
@@ -72,13 +73,14 @@ class Noting:
     [("no luck", ValueError), ("killed", ChildProcessError)],
 )
 def test_a_process_that_fails_ends_all(tmp_path, fails_with, error):
-    function = Noting(tmp_path, fails_with)
-    with pytest.raises(error, match="no luck|the same command"):
-        call_in_processes(function, NUMBERS, 2, lambda number: None)
+    make_writer = functools.partial(Noting, tmp_path, fails_with)
     done = []
-    results = call_in_processes(function, NUMBERS, 2, done.append)
-    assert sorted(results) == sorted(done) == NUMBERS
-    found = [(tmp_path / str(number)).read_text() for number in NUMBERS]
+    with pytest.raises(error, match="no luck|the same command"):
+        write_in_processes(make_writer, SHARDS, 2, done.append)
+    done.clear()
+    results = write_in_processes(make_writer, SHARDS, 2, done.append)
+    assert sorted(results) == sorted(done) == SHARDS
+    found = [(tmp_path / str(index)).read_text() for index, _ in SHARDS]
     assert str(os.getpid()) not in found and len(set(found)) <= 2
 
 
