@@ -12,7 +12,10 @@ import re
 
 from keras_mmel_cli import shared
 
+# Tasks whose columns are known, so that --text may be left out.
 _GLUE = "glue/"
+
+# NAME/CONFIG:VERSION, as TFDS writes it.
 _TFDS_NAME = re.compile(r"\w+(/[\w.,=+-]+)*(:[\w.*]+)?")
 
 
@@ -115,7 +118,8 @@ def check(options: argparse.Namespace) -> None:
             "--label_names are for files; TFDS has its own. "
             f"Received: --data {name}"
         )
-    if not options.text and not name.startswith(_GLUE):
+    is_glue = name.startswith(_GLUE) and not shared.is_table(name)
+    if not options.text and not is_glue:
         raise ValueError(
             "--text is needed with the name of the text column, or of both "
             f"of a pair. Received: --data {name}"
@@ -155,7 +159,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def make_augmenter(options: argparse.Namespace):
-    """Makes the augmenter that the options name, in each of the processes."""
+    """Makes the augmenter that the options name, once in each process."""
     with shared.quiet():
         from keras_mmel.text import MaskedLMAugmenter
         from keras_mmel.text import load_masked_lm

@@ -100,7 +100,7 @@ def _read(row, column, names):
     if names and value in names:
         return names.index(value)  # also where the names are numbers
     if isinstance(value, str):
-        # A word stays one; int() alone would read 1_0, too.
+        # What is no number is a word, and stays as it is.
         with contextlib.suppress(ValueError):
             value = int(value) if _INTEGER.fullmatch(value) else float(value)
     if names:
