@@ -177,7 +177,7 @@ def quiet_processes(processes: int):
         yield
         return
     with (
-        open(os.dup(2), "w") as terminal,
+        open(os.dup(2), "w", errors="backslashreplace") as terminal,
         contextlib.redirect_stderr(terminal),
         quiet(),
     ):
