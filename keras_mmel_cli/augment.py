@@ -10,15 +10,12 @@ import functools
 import pathlib
 import re
 
-from keras_mmel_cli import processes
 from keras_mmel_cli import shared
 
-# Text columns of TFDS's glue/TASK.
-_GLUE = dict.fromkeys(("mrpc", "rte", "stsb"), "sentence1 sentence2")
-_GLUE |= dict.fromkeys(("cola", "sst2"), "sentence")
-_GLUE |= {"qqp": "question1 question2", "qnli": "question sentence"}
-_GLUE |= {"mnli": "premise hypothesis"}
+# Tasks whose columns are known, so that --text may be left out.
+_GLUE = "glue/"
 
+# NAME/CONFIG:VERSION, as TFDS writes it.
 _TFDS_NAME = re.compile(r"\w+(/[\w.,=+-]+)*(:[\w.*]+)?")
 
 
@@ -121,11 +118,8 @@ def check(options: argparse.Namespace) -> None:
             "--label_names are for files; TFDS has its own. "
             f"Received: --data {name}"
         )
-    task = name.removeprefix("glue/").partition(":")[0]
-    if name.startswith("glue/") and task in _GLUE and not options.text:
-        options.text = _GLUE[task].split()
-        options.label = options.label or "label"
-    if not options.text:
+    is_glue = name.startswith(_GLUE) and not shared.is_table(name)
+    if not options.text and not is_glue:
         raise ValueError(
             "--text is needed with the name of the text column, or of both "
             f"of a pair. Received: --data {name}"
@@ -135,6 +129,7 @@ def check(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> None:
     """Augments what the options name, and writes it."""
     with shared.quiet():
+        from keras_mmel.text import write_augmented
         from keras_mmel.text.files import InMemory
         from keras_mmel.text.sources import describe_labels
 
@@ -149,75 +144,48 @@ def run(options: argparse.Namespace) -> None:
         )
     labels = describe_labels(source)
     print(f"{options.data}: {len(source)} examples, {labels}.", flush=True)
-    if options.processes > 1:
-        written = _in_processes(options, source)
-    else:
-        written = _make_writer(options, source)(options.shard, progress=True)
+    with shared.quiet_processes(options.processes):
+        written = write_augmented(
+            options.out,
+            source,
+            functools.partial(make_augmenter, options),
+            num_shards=options.num_shards,
+            shard=options.shard,
+            # The split that a slice such as `train[:10%]` is of.
+            split=re.split(r"\W", options.split)[0] or options.split,
+            processes=options.processes,
+        )
     shared.tell(options.out, written)
 
 
-def _make_writer(options, source):
-    """Makes a function that augments one part of the examples."""
+def make_augmenter(options: argparse.Namespace):
+    """Makes the augmenter that the options name, once in each process."""
     with shared.quiet():
         from keras_mmel.text import MaskedLMAugmenter
         from keras_mmel.text import load_masked_lm
-        from keras_mmel.text import write_augmented
 
     masked_lm = load_masked_lm(options.masked_lm)
-    augmenter = MaskedLMAugmenter(masked_lm, **options.settings)
-
-    def write(shard, progress=False):
-        return write_augmented(
-            options.out,
-            source,
-            augmenter,
-            num_shards=options.num_shards,
-            shard=shard,
-            # The split that a slice such as `train[:10%]` is of.
-            split=re.split(r"\W", options.split)[0] or options.split,
-            progress=progress,
-        )
-
-    return write
-
-
-def _in_processes(options, source):
-    """Writes the same files, a shard after the other in each process."""
-    from keras_mmel.text.files import writing
-
-    count = options.num_shards or writing.count_shards(source)
-    size = len(source)
-    lengths = {
-        (i, count): size * (i + 1) // count - size * i // count
-        for i in writing.part(options.shard, count)
-    }
-    with writing.progress_bar(source, sum(lengths.values())) as tell:
-        found = processes.write_shards(
-            functools.partial(_make_writer, options, source),
-            list(lengths),
-            options.processes,
-            lambda shard: tell(lengths[shard]),
-        )
-    return writing.Written(
-        sum(written.num_written for written in found),
-        count,
-        min((written.missing for written in found), key=len),
-    )
+    return MaskedLMAugmenter(masked_lm, **options.settings)
 
 
 def _open_source(options):
     from keras_mmel import extras
     from keras_mmel.text.files import from_tfds
+    from keras_mmel.text.sources.tfds import GLUE_COLUMNS
 
     if shared.is_table(options.data):
         return shared.open_table(options, options.data)
+    columns, label = options.text, options.label
+    if not columns:
+        task = options.data.removeprefix(_GLUE).partition(":")[0]
+        columns, label = GLUE_COLUMNS.get(task, ()), label or "label"
     tfds = extras.need("tensorflow_datasets", "datasets")
     try:
         return from_tfds(
             options.data,
             options.split,
-            options.text,
-            options.label,
+            columns,
+            label,
             options.id,
             options.data_dir,
         )

@@ -24,14 +24,14 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def part(text: str) -> tuple[int, int]:
-    """Reads the value of an option: I/N, the part I of N."""
-    found = re.fullmatch("([0-9]+)/([0-9]+)", text)
-    if not found or int(found[1]) >= int(found[2]):
+def share(text: str) -> tuple[int, int]:
+    """Reads the value of an option: I/N, the share I of N."""
+    match = re.fullmatch("([0-9]+)/([0-9]+)", text)
+    if not match or int(match[1]) >= int(match[2]):
         raise argparse.ArgumentTypeError(
             f"must be I/N with I from 0 to N-1. Received: {text!r}"
         )
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 class Setting(argparse.Action):
@@ -71,7 +71,19 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def open_table(options: argparse.Namespace, path: str, **more):
-    """Opens a file by its ending, with the columns that the options name."""
+    """Opens a file by its ending, with the columns that the options name.
+
+    Args:
+        options: With the values of `add_columns`.
+        path: A .csv, .tsv, .jsonl or .json file.
+        **more: Other arguments of `from_csv` and `from_jsonl`.
+
+    Returns:
+        The source of its examples.
+
+    Raises:
+        BadFile: If the file cannot be read so; the line is named.
+    """
     from keras_mmel.text import files
 
     names = ("text", "label", "id", "label_names")
@@ -96,7 +108,7 @@ def add_shard(parser: argparse.ArgumentParser) -> None:
     """Adds `--shard`, which part of the files is written."""
     parser.add_argument(
         "--shard",
-        type=part,
+        type=share,
         metavar="I/N",
         help="write one of N parts, 0/N to N-1/N: processes share --out, or "
         "each has its own, whose files are then copied into one",
@@ -109,7 +121,15 @@ def is_table(name: str) -> bool:
 
 
 def check_exists(name: str, kind: str = "file") -> None:
-    """Raises `OSError` where there is no such "file" or "directory"."""
+    """Sees that a path of the command line is there, before Keras is loaded.
+
+    Args:
+        name: The path, or an address of an object store.
+        kind: "file" or "directory".
+
+    Raises:
+        OSError: If there is none, or it is of the other kind.
+    """
     if "://" in name:  # of an object store, where it is looked for later
         return
     path = pathlib.Path(name)
@@ -130,7 +150,8 @@ def quiet():
         yield
         return
     os.environ[_LOG_LEVEL] = _QUIET
-    kept = os.dup(2)
+    # Its number, not `sys.stderr`: C++ knows nothing of that.
+    standard_error = os.dup(2)
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     try:
@@ -138,16 +159,42 @@ def quiet():
         if "tensorflow" in sys.modules:  # looks for GPUs, with its notes
             sys.modules["tensorflow"].config.list_physical_devices()
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
+
+
+@contextlib.contextmanager
+def quiet_processes(processes: int):
+    """Drops what processes that are started inside write to standard error.
+
+    They start with the notes of TensorFlow, too. What this process writes,
+    such as a progress bar, is still shown.
+
+    Args:
+        processes: How many there will be; 1 is this one, and nothing is done.
+    """
+    if processes == 1:
+        yield
+        return
+    with (
+        open(os.dup(2), "w", errors="backslashreplace") as terminal,
+        contextlib.redirect_stderr(terminal),
+        quiet(),
+    ):
+        yield
 
 
 def tell(out: str, written) -> None:
-    """Prints how much of a directory is there, after a `Written`."""
-    there = written.num_shards - len(written.missing)
-    line = f"{out}: {there} of {written.num_shards} files"
-    if written.num_written < there:
-        line += f", {there - written.num_written} of them from before"
+    """Prints how much of a directory is there.
+
+    Args:
+        out: The directory.
+        written: The `Written` of the run that wrote into it.
+    """
+    num_present = written.num_shards - len(written.missing)
+    line = f"{out}: {num_present} of {written.num_shards} files"
+    if written.num_written < num_present:
+        line += f", {num_present - written.num_written} of them from before"
     print(f"{line}.")
     if written.missing:
         print("The others are for the other parts (--shard) to write.")

@@ -25,14 +25,46 @@ def modules():
 MODULES = modules()
 
 
-def imports(path, name):
-    """Modules that a module imports, also inside of functions.
+def named_in_strings(tree):
+    """Dotted names that a module may hand to `importlib.import_module`.
+
+    Lazy faces call it with a string, or with an f-string of a prefix and a
+    string from a table. So in a module that calls it each string counts, by
+    itself and behind each prefix.
+    """
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+    ]
+    strings = {
+        node.value
+        for node in ast.walk(tree if calls else ast.Module([], []))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    prefixes = {
+        node.values[0].value
+        for call in calls
+        for node in ast.walk(call)
+        if isinstance(node, ast.JoinedStr)
+        and isinstance(node.values[0], ast.Constant)
+    }
+    behind = {prefix + string for prefix in prefixes for string in strings}
+    # The bare name of a package is what Keras registers classes by.
+    return {name for name in strings | behind if "." in name}
+
+
+def imports(text, name):
+    """Modules that a module imports, also inside of functions or by a string.
 
     A face (`__init__.py`) hands names on; who takes a name from it depends on
     where the name lives.
     """
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    found, tree = set(), ast.parse(text)
+    for dotted in named_in_strings(tree):
+        found |= {dotted, f"{dotted}.__init__"} & MODULES.keys()
+    for node in ast.walk(tree):
         targets = []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} has a relative import"
@@ -50,7 +82,9 @@ def imports(path, name):
     return found - {name}
 
 
-GRAPH = {name: imports(path, name) for name, path in MODULES.items()}
+GRAPH = {
+    name: imports(path.read_text(), name) for name, path in MODULES.items()
+}
 
 
 def rooms(graph):
@@ -74,6 +108,28 @@ def test_modules_import_each_other_in_one_direction():
 
 def test_rooms_import_each_other_in_one_direction():
     graphlib.TopologicalSorter(rooms(GRAPH)).prepare()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "keras_mmel.text.sources.__init__",
+            "import importlib\n"
+            "importlib.import_module('keras_mmel.text.files')",
+        ),
+        (
+            "keras_mmel.pages.__init__",
+            "from importlib import import_module\n"
+            "TABLE = {'report': 'diagnostics'}\n"
+            "import_module(f'keras_mmel.{TABLE[name]}')",
+        ),
+    ],
+)
+def test_a_circle_by_a_string_is_seen(name, text):
+    graph = GRAPH | {name: imports(text, name)}
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(rooms(graph)).prepare()
 
 
 def test_no_two_modules_have_one_name():

@@ -46,7 +46,6 @@ import sys
 import apache_beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from keras_mmel import text
-from keras_mmel.text import beam
 
 masked_lm, table, out, shards = sys.argv[1:]
 
@@ -60,7 +59,9 @@ options = PipelineOptions(
     direct_running_mode="multi_processing", direct_num_workers=2
 )
 with apache_beam.Pipeline("DirectRunner", options) as pipeline:
-    beam.augment(pipeline, out, source, augmenter, num_shards=int(shards))
+    text.augment_on_beam(
+        pipeline, out, source, augmenter, num_shards=int(shards)
+    )
 """
 
 

@@ -133,12 +133,17 @@ def test_parts_are_copied_together(folder, augmented, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_processes_write_the_same_files(folder, augmented, tmp_path, capsys):
+def test_processes_write_the_same_files(
+    folder, augmented, tmp_path, capfd, monkeypatch
+):
+    monkeypatch.delenv(LOG_LEVEL, raising=False)
     command = [*AUGMENT, *COLUMNS, "--num_shards", 2, "--out", tmp_path / "o"]
     run([*command, "--processes", 2])
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert f"{tmp_path / 'o'}: 2 of 2 files.\n" in out
     assert "6/6" in err
+    for line in re.split(r"[\r\n]+", err.strip()):
+        assert re.search(r"^ *\d+%\|.* sentences", line), line
     for path in augmented.iterdir():
         assert (tmp_path / "o" / path.name).read_bytes() == path.read_bytes()
 

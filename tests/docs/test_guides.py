@@ -199,12 +199,14 @@ def test_augmenting_on_several_machines(run, tmp_path, monkeypatch):
         command = f"{sys.executable} -m keras_mmel_cli"
         code = code.replace("keras-mmel", command)
         subprocess.run(["bash", "-ec", code], check=True)
+    (program,) = (x for x in blocks.code(page, "python") if "__main__" in x)
+    (tmp_path / "program.py").write_text(program)
+    subprocess.run([sys.executable, "program.py"], check=True)
     run("augmenting_on_several_machines", (PRESET, bert))
-    found = [
-        fakes.contents(tmp_path / n) for n in ("augmented", "loop", "beam")
-    ]
-    assert len(found[0]) == 7
-    assert found[0] == found[1] == found[2]
+    augmented = fakes.contents(tmp_path / "augmented")
+    assert len(augmented) == 7
+    for name in ("python", "loop", "beam"):
+        assert fakes.contents(tmp_path / name) == augmented
 
 
 def test_every_guide_runs_here():

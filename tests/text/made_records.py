@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keras_mmel.text.files.records import InMemory
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import View
-from keras_mmel.text.files.records import as_text
 from keras_mmel.text.files.writing import write_records
+from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import View
+from keras_mmel.text.sources.records import as_text
 from tests.text import tiny
 
 

@@ -7,9 +7,11 @@ import pathlib
 import tempfile
 
 from keras_mmel import extras
+from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import features
 from keras_mmel.version import __version__
+from keras_mmel.whole_files import is_left_over
 
 MANIFEST = "augmented.json"
 """Name of the file beside the shards."""
@@ -17,7 +19,7 @@ MANIFEST = "augmented.json"
 DATASET_INFO = "dataset_info.json"
 """TFDS's own description; written last, so it marks a finished directory."""
 
-# Version 0.1 wrote 1, with log-probabilities in the records.
+# Of manifest and records; it rises with any change of their layout.
 _FORMAT = 2
 
 
@@ -66,17 +68,18 @@ class Manifest:
 
         TFDS expects names of this form. Lengths differ by one at most.
         """
-        count, name = self.num_shards, f"augmented-{self.split}.tfrecord"
-        ends = [self.num_examples * i // count for i in range(count + 1)]
+        numbers, count = range(self.num_examples), self.num_shards
         return {
-            f"{name}-{i:05d}-of-{count:05d}": range(ends[i], ends[i + 1])
-            for i in range(count)
+            f"augmented-{self.split}.tfrecord-{index:05d}-of-{count:05d}": (
+                numbers[share_of(self.num_examples, index, count)]
+            )
+            for index in range(count)
         }
 
     def missing(self, directory: pathlib.Path) -> tuple[str, ...]:
         """Finds the names of the shards that are not in a directory yet."""
-        there = set(shards.names_in(directory))
-        return tuple(name for name in self.shards() if name not in there)
+        present = set(shards.names_in(directory))
+        return tuple(name for name in self.shards() if name not in present)
 
     def to_json(self) -> str:
         """Gives the manifest as the text of its file, always the same."""
@@ -96,7 +99,8 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
 
     Raises:
         FileNotFoundError: If there is none.
-        ValueError: If a newer version of this package made the files.
+        ValueError: If the files are of another format than this version of
+            the package writes.
     """
     path = shards.as_path(directory) / MANIFEST
     if not path.is_file():
@@ -106,10 +110,12 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
             f"{MANIFEST!r}"
         )
     fields = json.loads(path.read_text(encoding="utf-8"))
-    if fields.pop("format") > _FORMAT:
+    file_format = fields.pop("format", None)
+    if file_format != _FORMAT:
         raise ValueError(
-            "`directory` must be of this version of the package or an older "
-            f"one. Received: directory={str(directory)!r}, of a newer one"
+            f"`directory` must hold files of format {_FORMAT}, which this "
+            f"version of the package writes. Received: "
+            f"directory={str(directory)!r}, of format {file_format!r}"
         )
     if fields["label_names"] is not None:
         fields["label_names"] = tuple(fields["label_names"])
@@ -130,28 +136,23 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     names = [
-        n for n in shards.names_in(directory) if not shards.is_left_over(n)
+        name for name in shards.names_in(directory) if not is_left_over(name)
     ]
-    if names == [MANIFEST]:
-        names = []
-    if MANIFEST in names:
-        there, now = (
-            _settings(json.loads(one.to_json()))
-            for one in (read_manifest(directory), manifest)
-        )
-        was, is_now = (
-            ", ".join(one for one in a if one not in b)[:300]
-            for a, b in ((there, now), (now, there))
-        )
-        if there != now:
+    if MANIFEST in names and names != [MANIFEST]:
+        there = _settings(json.loads(read_manifest(directory).to_json()))
+        now = _settings(json.loads(manifest.to_json()))
+        only_there, only_now = sorted(there - now), sorted(now - there)
+        if only_there or only_now:
             raise ValueError(
                 "`directory` must be new, or that of a run with the same "
                 "settings; name another one, or delete it to begin anew. "
-                f"Received: directory={str(directory)!r}, which has {was} "
-                f"in place of {is_now}"
+                f"Received: directory={str(directory)!r}, which has "
+                f"{', '.join(only_there)[:300]} in place of "
+                f"{', '.join(only_now)[:300]}"
             )
         return
-    if names:
+    # A manifest alone is that of a run that has not finished a shard.
+    if names not in ([], [MANIFEST]):
         raise ValueError(
             "`directory` must be empty, or that of a run with the same "
             f"settings. Received: directory={str(directory)!r}, which "
@@ -175,7 +176,7 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
         for name, text in sorted(texts.items()):
             shards.write_text(directory / name, text)
         shards.write_text(directory / DATASET_INFO, last)
-    for name in filter(shards.is_left_over, shards.names_in(directory)):
+    for name in filter(is_left_over, shards.names_in(directory)):
         (directory / name).unlink(missing_ok=True)
 
 
@@ -211,11 +212,10 @@ def _tfds_files(directory, manifest):
 
 
 def _settings(value, name=""):
-    """Gives every plain value of a nest with its name."""
+    """Gives every plain value of a nest behind its name: "made.seed=0"."""
     if not isinstance(value, dict):
-        return [f"{name}={value!r}"]
-    return [
-        one
-        for key in sorted(value)
-        for one in _settings(value[key], f"{name}.{key}" if name else key)
-    ]
+        return {f"{name}={value!r}"}
+    settings = set()
+    for key, inner in value.items():
+        settings |= _settings(inner, f"{name}.{key}" if name else key)
+    return settings

@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel import extras
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import View
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import View
 
 # Integer classes, real values (regression), or no labels at all.
 _LABEL_TYPES = {
@@ -98,12 +98,14 @@ def encode(
     put("label", [label], _FLOATS if label_kind == "value" else _INTS)
     put("token_ids", record.token_ids, _INTS)
     put("teacher", record.teacher, _FLOATS)
-    own, *others = (_both_texts(row, record) for row in (record, *views))
+    original = _both_texts(record, record)
+    augmented = [_both_texts(view, record) for view in views]
     for i, name in enumerate(_TEXTS):
-        put(name, [own[i]], _BYTES)
-        put(f"views/{name}", [texts[i] for texts in others], _BYTES)
+        put(name, [original[i]], _BYTES)
+        put(f"views/{name}", [texts[i] for texts in augmented], _BYTES)
     for name, kind in _RAGGED.items():
         rows = [getattr(view, name) for view in views]
+        # TFDS's names of a ragged feature that is one level deep.
         key = f"views/{name}/ragged_"
         put(key + "row_lengths_0", map(len, rows), _INTS)
         put(key + "flat_values", itertools.chain.from_iterable(rows), kind)
@@ -114,8 +116,7 @@ def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
     """Decodes the record that `encode` made these bytes of.
 
     Args:
-        serialized: A serialized `tf.train.Example`. Those of version 0.1 have
-            log-probabilities of the views too, which are left out.
+        serialized: A serialized `tf.train.Example`.
         label_kind: As in `features`.
         num_texts: 1, or 2 for pairs.
 
@@ -139,17 +140,18 @@ def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
         lengths = get(f"views/{name}/ragged_row_lengths_0", _INTS)
         return [tuple(itertools.islice(values, length)) for length in lengths]
 
-    columns = (rows(name, kind) for name, kind in _RAGGED.items())
     label = None
     if label_kind is not None:
         (label,) = get("label", _FLOATS if label_kind == "value" else _INTS)
+    ragged = (rows(name, kind) for name, kind in _RAGGED.items())
     return Record(
-        get("example_id", _BYTES)[0].decode(),
-        texts("")[0],
-        label,
-        get("token_ids", _INTS),
-        tuple(map(View, texts("views/"), *columns)),
-        get("teacher", _FLOATS),
+        example_id=get("example_id", _BYTES)[0].decode(),
+        texts=texts("")[0],
+        label=label,
+        token_ids=get("token_ids", _INTS),
+        # `_RAGGED` has the fields of a view in their order.
+        views=tuple(map(View, texts("views/"), *ragged)),
+        teacher=get("teacher", _FLOATS),
     )
 
 

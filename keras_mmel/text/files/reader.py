@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.directory import read_manifest
 from keras_mmel.text.files.format import decode
-from keras_mmel.text.files.records import Record
+from keras_mmel.text.sources.records import Record
 
 
 class AugmentedFiles:
@@ -44,16 +44,23 @@ class AugmentedFiles:
     def read(self, start: int, stop: int) -> Iterator[Record]:
         """Reads the examples from number `start` up to `stop`, in order.
 
+        Args:
+            start: Number of the first example, from 0.
+            stop: Number behind the last one; beyond the end is no error.
+
+        Yields:
+            One `Record` an example.
+
         Raises:
             ValueError: If a shard is damaged; it is named.
         """
         for name, numbers in self.manifest.shards().items():
             if numbers.start >= stop or numbers.stop <= start:
                 continue
-            found = shards.read_shard(self._directory / name, len(numbers))
-            for number, record in enumerate(found, numbers.start):
+            records = shards.read_shard(self._directory / name, len(numbers))
+            for number, serialized in enumerate(records, numbers.start):
                 if start <= number < stop:
-                    yield decode(record, self.label_kind, self.num_texts)
+                    yield decode(serialized, self.label_kind, self.num_texts)
 
     def describe(self) -> dict:
         """Tells how the files were made."""

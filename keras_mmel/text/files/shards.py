@@ -6,17 +6,18 @@ written and read through local ones.
 
 import contextlib
 import errno
+import itertools
 import os
 import pathlib
 import re
 import tempfile
-import uuid
 from collections.abc import Iterable
 from collections.abc import Iterator
 
 import tensorflow as tf
 
 from keras_mmel import extras
+from keras_mmel import whole_files
 
 FRAME_BYTES = 8 + 4 + 4
 """Length, its checksum and the checksum of the content, around each record."""
@@ -57,47 +58,43 @@ def size_of(path: pathlib.Path) -> int:
 def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
     """Gives a file to write into, which becomes `path` at the end.
 
-    An object store has an object whole or not at all. On a disk it is a hidden
-    file, which a killed process leaves behind; `is_left_over` knows it. Every
-    writer has a file of its own: where two make the same `path`, either is
-    right.
+    On a disk it is that of `whole_files.replacing`, and either of two writers
+    of the same `path` is right. An object store has an object whole or not at
+    all; there it is a file on the disk that is copied at the end.
 
     Args:
         path: The file that appears whole or not at all.
 
     Yields:
-        The path of the file.
+        The path of the file to write.
     """
     if _is_remote(path):
         with tempfile.TemporaryDirectory() as folder:
-            temporary = pathlib.Path(folder, path.name)
-            yield temporary
-            path.write_bytes(temporary.read_bytes())
+            local = pathlib.Path(folder, path.name)
+            yield local
+            path.write_bytes(local.read_bytes())
         return
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    is_written = False
     try:
-        yield temporary
-        try:
-            with open(temporary, "rb") as file:
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except FileNotFoundError:
-            # Who finishes a directory clears it of hidden files.
-            if not path.exists():
-                raise
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def is_left_over(name: str) -> bool:
-    """Tells whether a file of this name was to become another one."""
-    return name.startswith(".") and name.endswith(".tmp")
+        with whole_files.replacing(path) as half:
+            yield half
+            is_written = True
+    except FileNotFoundError:
+        # Whoever finishes a directory clears it of hidden files: those of a
+        # slower writer of the same `path`, too, which has nothing to add.
+        if not (is_written and path.exists()):
+            raise
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Writes a small file that appears whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    """Writes a small file that appears whole or not at all.
+
+    Args:
+        path: The file.
+        text: All that is to be in it.
+    """
+    with replacing(path) as half:
+        half.write_text(text, encoding="utf-8")
 
 
 def write_shard(path: pathlib.Path, records: Iterable[bytes]) -> None:
@@ -110,16 +107,9 @@ def write_shard(path: pathlib.Path, records: Iterable[bytes]) -> None:
     Raises:
         OSError: If the disk is full; nothing is left behind.
     """
-    with replacing(path) as temporary:
-        file = tf.io.TFRecordWriter(str(temporary))
-        try:
-            for record in records:
-                # Making the record may fail too, and that is another matter.
-                with _as_os_error(path):
-                    file.write(record)
-        finally:
-            with _as_os_error(path):
-                file.close()
+    with replacing(path) as half, _record_writer(half, path) as write:
+        for record in records:
+            write(record)
 
 
 def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
@@ -135,20 +125,22 @@ def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
     Raises:
         ValueError: If the shard is damaged; it is named.
     """
-    read = 0
+    num_read = 0
     try:
         with _on_disk(path) as file:
-            for batch in tf.data.TFRecordDataset(str(file)).batch(128):
-                for record in batch.numpy():
-                    read += 1
-                    yield record
+            # One by one TensorFlow would take several times as long.
+            batches = tf.data.TFRecordDataset(str(file)).batch(128)
+            records = itertools.chain.from_iterable(batches.as_numpy_iterator())
+            for record in records:
+                num_read += 1
+                yield record
     except tf.errors.DataLossError as error:
         # Records come in batches: the damaged one is among the next.
         place = re.search(r"corrupted record at \d+", error.message)
-        what = place[0] if place else "a record is cut off"
-        raise _damaged(path, f"behind record {read}, {what}") from None
-    if read != num_records:
-        raise _damaged(path, f"{read} records where {num_records} belong")
+        damage = place[0] if place else "a record is cut off"
+        raise _damaged(path, f"behind record {num_read}, {damage}") from None
+    if num_read != num_records:
+        raise _damaged(path, f"{num_read} records where {num_records} belong")
 
 
 def _is_remote(path):
@@ -157,14 +149,35 @@ def _is_remote(path):
 
 @contextlib.contextmanager
 def _on_disk(path):
-    """Gives a file that TensorFlow reads whatever the object store."""
-    with contextlib.ExitStack() as stack:
-        if _is_remote(path):
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            local = pathlib.Path(folder, path.name)
-            local.write_bytes(path.read_bytes())
-            path = local
+    """Gives a file on the disk; of an object store it is a copy.
+
+    TensorFlow knows some object stores alone, epath all of fsspec's.
+    """
+    if not _is_remote(path):
         yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        local = pathlib.Path(folder, path.name)
+        local.write_bytes(path.read_bytes())
+        yield local
+
+
+@contextlib.contextmanager
+def _record_writer(half, path):
+    """Gives a function that adds a record to `half`, which becomes `path`."""
+    writer = tf.io.TFRecordWriter(str(half))
+
+    def write(record):
+        # Around this alone: making a record may fail too, and that is no
+        # matter of the disk.
+        with _as_os_error(path):
+            writer.write(record)
+
+    try:
+        yield write
+    finally:
+        with _as_os_error(path):
+            writer.close()
 
 
 @contextlib.contextmanager
@@ -176,9 +189,9 @@ def _as_os_error(path):
         raise OSError(errno.EIO, error.message, str(path)) from error
 
 
-def _damaged(path, what):
+def _damaged(path, damage):
     return ValueError(
-        f"The shard {path.name!r} is damaged: {what}. Delete it and run the "
+        f"The shard {path.name!r} is damaged: {damage}. Delete it and run the "
         "command that made it again: it makes the missing shards alone. "
         f"Received: {str(path)!r}"
     )

@@ -1,4 +1,4 @@
-"""Write examples with their views into files, and go on where it stopped."""
+"""Write records into files, and go on where it stopped."""
 
 import contextlib
 import dataclasses
@@ -8,25 +8,22 @@ from collections.abc import Callable
 from collections.abc import Iterator
 
 from keras_mmel import extras
+from keras_mmel.counts import check_share
+from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.directory import DATASET_INFO
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import begin
 from keras_mmel.text.files.directory import finish
 from keras_mmel.text.files.format import encode
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import Source
-from keras_mmel.text.files.records import View
-from keras_mmel.text.files.records import as_text
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import Source
 
 EXAMPLES_A_SHARD = 512
 """The most examples in a shard, where nobody says how many shards to make.
 
 What a killed run has to do again is one shard at the most.
 """
-
-# Originals are tokenized in blocks: the library does it on all cores.
-_BLOCK = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,92 +40,6 @@ class Written:
     num_written: int
     num_shards: int
     missing: tuple[str, ...]
-
-
-def write_augmented(
-    directory: str | os.PathLike,
-    source: Source,
-    augmenter=None,
-    *,
-    num_shards: int | None = None,
-    shard: tuple[int, int] | None = None,
-    split: str = "train",
-    progress: bool = True,
-) -> Written:
-    """Augments a data set into a directory that TFDS reads by itself.
-
-    A run that was stopped at any moment goes on when the same call is made
-    again, and ends with the same files, byte for byte. Several processes or
-    machines can share the work: each takes its `shard`, in one directory, or
-    in directories whose shards are copied into one; the same call then
-    finishes it.
-
-    Args:
-        directory: Of the files; new, empty, or of an earlier such run.
-        source: The examples, such as `from_csv` gives.
-        augmenter: A `MaskedLMAugmenter`, or anything with its `tokenizer`,
-            `max_length`, `get_config` and `augment_stream`. `None` writes the
-            views that the records of `source` have, such as those of
-            `sources.from_long`; token ids are then made when the files are
-            read.
-        num_shards: Number of files; one for each 512 examples where it is
-            `None`.
-        shard: `(i, n)` to write the i-th of n parts only, counted from 0.
-        split: Name of the split, as TFDS will call it.
-        progress: Whether to show a bar with sentences a second and the time
-            left.
-
-    Returns:
-        A `Written`: how many shards were made, and which are still missing.
-
-    Raises:
-        ValueError: If the directory is that of a run with other settings,
-            which are named, or a setting is out of its range.
-        OSError: If the disk is full; no half file is left.
-
-    Example:
-
-    ```python
-    from keras_mmel.text import MaskedLMAugmenter
-    from keras_mmel.text import load_masked_lm
-    from keras_mmel.text import write_augmented
-    from keras_mmel.text.files import from_csv
-
-    source = from_csv("reviews.csv", text=["review"], label="stars")
-    augmenter = MaskedLMAugmenter(load_masked_lm("hf://bert-base-uncased"))
-    write_augmented("reviews_augmented", source, augmenter)
-    ```
-    """
-
-    def augment(records):
-        ahead, behind = itertools.tee(records)
-        stream = ((one.example_id, one.texts) for one in ahead)
-        samples = augmenter.augment_stream(stream)
-        pairs = zip(behind, samples, strict=True)
-        while block := list(itertools.islice(pairs, _BLOCK)):
-            texts = [as_text(record.texts) for record, _ in block]
-            encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
-            for (record, views), own in zip(block, encoded, strict=True):
-                yield dataclasses.replace(
-                    record,
-                    token_ids=tuple(own.token_ids),
-                    views=tuple(map(_view, views)),
-                )
-
-    # Whoever reads the files looks there for the tokenizer of the ids.
-    made_by = {"name": "imported", "tokenizer": None}
-    if augmenter is not None:
-        made_by = augmenter.get_config()
-    return write_records(
-        directory,
-        source,
-        iter if augmenter is None else augment,
-        made={"source": source.describe(), "augmenter": made_by},
-        num_shards=num_shards,
-        shard=shard,
-        split=split,
-        progress=progress,
-    )
 
 
 def write_records(
@@ -171,87 +82,117 @@ def write_records(
         OSError: If the disk is full; no half file is left.
     """
     directory = shards.as_path(directory)
-    if num_shards is None:
-        num_shards = count_shards(source)
-    manifest = Manifest(
-        split,
-        len(source),
-        num_shards,
-        source.num_texts,
-        source.label_kind,
-        source.label_names,
-        made,
-    )
-    names = list(manifest.shards().items())
-    mine = [names[index] for index in part(shard, num_shards)]
+    manifest = make_manifest(source, num_shards, split, made)
+    own = dict(own_shards(manifest, shard).values())
     begin(directory, manifest)
     missing = manifest.missing(directory)
-    todo = [pair for pair in mine if pair[0] in set(missing)]
-    total = sum(len(numbers) for _, numbers in mine)
-    done = total - sum(len(numbers) for _, numbers in todo)
-    num_classes = source.label_names and len(source.label_names)
+    to_write = {name: own[name] for name in missing if name in own}
+    total = sum(map(len, own.values()))
+    done = total - sum(map(len, to_write.values()))
+    num_classes = len(source.label_names) if source.label_names else None
 
-    if todo:
+    if to_write:
         # It says that the directory is whole.
         (directory / DATASET_INFO).unlink(missing_ok=True)
         with progress_bar(source, total, done, progress) as count:
 
             def serialized(numbers):
-                for record in _changed(source, function, numbers):
+                for record in _records_of_shard(source, function, numbers):
                     yield encode(record, source.label_kind, num_classes)
                     count(1)
                 # Another run may have taken over what had no shard yet.
                 begin(directory, manifest)
 
-            for name, numbers in todo:
+            for name, numbers in to_write.items():
                 shards.write_shard(directory / name, serialized(numbers))
         missing = manifest.missing(directory)
     if not missing:
         finish(directory, manifest)
-    return Written(len(todo), num_shards, missing)
+    return Written(len(to_write), manifest.num_shards, missing)
 
 
-def count_shards(source: Source) -> int:
-    """Gives the number of shards where nobody says how many to make."""
-    return -(-len(source) // EXAMPLES_A_SHARD)
+def make_manifest(
+    source: Source, num_shards: int | None, split: str, made: dict
+) -> Manifest:
+    """Says which files a run writes, and what they are.
+
+    Args:
+        source: The examples.
+        num_shards: As in `write_augmented`.
+        split: As in `write_augmented`.
+        made: As in `write_records`.
+
+    Returns:
+        The manifest of the directory.
+
+    Raises:
+        ValueError: If a setting is out of its range.
+    """
+    if num_shards is None:
+        num_shards = -(-len(source) // EXAMPLES_A_SHARD)
+    return Manifest(
+        split=split,
+        num_examples=len(source),
+        num_shards=num_shards,
+        num_texts=source.num_texts,
+        label_kind=source.label_kind,
+        label_names=source.label_names,
+        made=made,
+    )
 
 
-def _view(sample):
-    texts = (sample.text,) if isinstance(sample.text, str) else sample.text
-    return View(tuple(texts), sample.token_ids, sample.positions)
+def own_shards(
+    manifest: Manifest, shard: tuple[int, int] | None
+) -> dict[int, tuple[str, range]]:
+    """Finds the shards of one part of several.
+
+    Args:
+        manifest: Of the directory.
+        shard: As in `write_augmented`.
+
+    Returns:
+        Name and numbers of the examples of each shard, by its index.
+
+    Raises:
+        ValueError: If `shard` is no part of several.
+    """
+    num_shards = manifest.num_shards
+    named_shards = list(enumerate(manifest.shards().items()))
+    if shard is None:
+        return dict(named_shards)
+    index, count = check_share("shard", shard, num_shards, "shards")
+    return dict(named_shards[share_of(num_shards, index, count)])
 
 
-def _changed(source, function, numbers):
+def _records_of_shard(source, function, numbers):
     """Gives the records of one shard, one for each example with its id."""
-    given, kept = itertools.tee(source.read(numbers.start, numbers.stop))
-    for example, record in itertools.zip_longest(kept, function(given)):
-        ids = [getattr(one, "example_id", None) for one in (example, record)]
-        if ids[0] != ids[1]:
+    ahead, examples = itertools.tee(source.read(numbers.start, numbers.stop))
+    # The shorter of the two goes on as `None`, which has no id.
+    for example, record in itertools.zip_longest(examples, function(ahead)):
+        expected = getattr(example, "example_id", None)
+        example_id = getattr(record, "example_id", None)
+        if example_id != expected:
             raise ValueError(
                 "There must be a record for each example, with its id. "
-                f"Received: {ids[1]!r} for {ids[0]!r}"
+                f"Received: {example_id!r} for {expected!r}"
             )
         yield record
 
 
-def part(shard: tuple[int, int] | None, num_shards: int) -> range:
-    """Gives the numbers of the shards of a part; all where it is `None`."""
-    index, parts = shard or (0, 1)
-    if not 0 <= index < parts <= num_shards:
-        raise ValueError(
-            "`shard` must be (i, n) with 0 <= i < n <= the number of shards, "
-            f"{num_shards}. Received: shard={shard!r}"
-        )
-    return range(num_shards * index // parts, num_shards * (index + 1) // parts)
-
-
 @contextlib.contextmanager
 def progress_bar(
-    source: Source, total: int, done: int = 0, progress: bool = True
+    source: Source, total: int, done: int, progress: bool
 ) -> Iterator[Callable[[int], object]]:
-    """Shows how many sentences are done, if it is to, in all and in a second.
+    """Shows how many sentences are done, in all and in a second.
 
-    Yields a function to call with a number of examples that got done.
+    Args:
+        source: The examples.
+        total: How many of them are to be done.
+        done: How many are done already.
+        progress: Whether to show it at all.
+
+    Yields:
+        A function to call with a number of examples that got done.
     """
     if not progress:
         yield lambda count: None

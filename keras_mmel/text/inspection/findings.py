@@ -12,7 +12,7 @@ import numpy as np
 from keras_mmel.losses.soft_targets import REGRESSION_GAP
 from keras_mmel.pages.words import count_words
 from keras_mmel.pages.words import mark
-from keras_mmel.text.files.records import Record
+from keras_mmel.text.sources.records import Record
 
 # Names of the rows that are shares or means.
 _REPLACED = "words of a view that were replaced"

@@ -9,12 +9,12 @@ import tensorflow as tf
 from keras_mmel.counts import check_count
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.text.bert.tokenizer import Tokenizer
-from keras_mmel.text.files.records import Source
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.batches import Batching
 from keras_mmel.text.reading.batches import make_batches
 from keras_mmel.text.reading.token_table import TokenTable
 from keras_mmel.text.reading.token_table import load_table
+from keras_mmel.text.sources.records import Source
 
 # Batches among which examples are sorted by length.
 WINDOW = 32

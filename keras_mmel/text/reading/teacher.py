@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel.text.files.reader import AugmentedFiles
-from keras_mmel.text.files.records import Record
 from keras_mmel.text.files.writing import Written
 from keras_mmel.text.files.writing import write_records
 from keras_mmel.text.reading.batches import gatherer
@@ -20,6 +19,7 @@ from keras_mmel.text.reading.batches import padded_lengths
 from keras_mmel.text.reading.token_table import TokenTable
 from keras_mmel.text.reading.token_table import encoder_for
 from keras_mmel.text.reading.token_table import make_table
+from keras_mmel.text.sources.records import Record
 
 # Records labelled at a time: enough for full batches of each length.
 _BLOCK = 512

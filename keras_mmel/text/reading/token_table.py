@@ -15,9 +15,9 @@ from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.bert.tokenizer import longest_first
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.reader import AugmentedFiles
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import Source
-from keras_mmel.text.files.records import as_text
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import Source
+from keras_mmel.text.sources.records import as_text
 
 # Records encoded at a time: what bounds the memory that their texts take.
 _CHUNK = 1024

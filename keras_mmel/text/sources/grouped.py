@@ -4,9 +4,9 @@ import pathlib
 from collections.abc import Callable
 from collections.abc import Sequence
 
-from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.sources.plain import as_columns
 from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 
@@ -59,16 +59,19 @@ def from_long(
             "Received: none of them"
         )
     table, columns = Table(path, quoting=quoting), as_columns("text", text)
-    before = None if original is None else as_columns("original", original)
-    table.require(label, id, *columns, *(before or ()))
+    originals = () if original is None else as_columns("original", original)
+    table.require(label, id, *columns, *originals)
 
     def key_of(row):
-        return row.texts(before) if id is None else row.id(id)
+        return row.texts(originals) if id is None else row.id(id)
 
-    groups = group_rows(table, columns, label, key_of, before)
-    if id is None:
-        groups = [(str(n), *rest) for n, (_, *rest) in enumerate(groups)]
-    facts = {"text": list(columns), "id": id, "original": list(before or ())}
+    groups = group_rows(table, columns, label, key_of, originals)
+    if id is None:  # their key is the original text, too long for an id
+        groups = [
+            (str(number), row, texts, views)
+            for number, (_, row, texts, views) in enumerate(groups)
+        ]
+    facts = {"text": list(columns), "id": id, "original": list(originals)}
     return as_source(groups, label, label_names, facts)
 
 
@@ -77,7 +80,7 @@ def group_rows(
     text: tuple[str, ...],
     label: str | None,
     key_of: Callable[[Row], object],
-    original: tuple[str, ...] | None = None,
+    original: tuple[str, ...] = (),
 ) -> list[tuple]:
     """Gathers the rows that belong to one example.
 
@@ -87,8 +90,8 @@ def group_rows(
         label: The column of the labels, or `None`; all rows of an example have
             the same one.
         key_of: Gives what the rows of one example share.
-        original: The columns of the original; without them the first row is
-            the original.
+        original: The columns of the original; without them the first row of
+            an example is the original.
 
     Returns:
         For each example the key, the first row, the original and the views.
@@ -99,18 +102,22 @@ def group_rows(
     groups = {}
     for row in table.rows:
         key, texts = key_of(row), row.texts(text)
-        own = row.texts(original) if original else texts
-        is_new = key not in groups
-        _, first, before, views = groups.setdefault(key, (key, row, own, []))
-        where = f"in {table.unit} {first.line}, of the same example"
-        if row.get(label) != first.get(label):
+        original_texts = row.texts(original) if original else texts
+        is_first = key not in groups
+        if is_first:
+            groups[key] = (key, row, original_texts, [])
+        _, first_row, first_original, views = groups[key]
+        place = f"in {table.unit} {first_row.line}, of the same example"
+        if row.get(label) != first_row.get(label):
             row.fail(
-                f"label {row.get(label)!r}, but {first.get(label)!r} {where}"
+                f"label {row.get(label)!r}, "
+                f"but {first_row.get(label)!r} {place}"
             )
-        if original and own != before:
-            row.fail(f"another original than {where}")
-        if original or not is_new:
-            if texts != before:
+        if original and original_texts != first_original:
+            row.fail(f"another original than {place}")
+        if original or not is_first:
+            # An empty original may stand among the views; it is dropped later.
+            if texts != first_original:
                 row.check_view(texts)
             views.append(texts)
     return list(groups.values())

@@ -1,10 +1,11 @@
 """Labels as tables have them: what kind they are, and what they stand for."""
 
 import collections
+import contextlib
 import re
 from collections.abc import Sequence
 
-from keras_mmel.text.files.records import Source
+from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.tables import Row
 
 Labels = list[int] | list[float] | list[None]
@@ -87,7 +88,10 @@ def describe_labels(source: Source) -> str:
 
 
 def _read(row, column, names):
-    """Reads a label: `None`, a whole number, a number, or a word."""
+    """Reads a label: `None`, a whole number, a number, or a word.
+
+    With names it is the number of a class, or the row is refused.
+    """
     value = row.get(column)
     if isinstance(value, str):
         value = value.strip()
@@ -96,10 +100,9 @@ def _read(row, column, names):
     if names and value in names:
         return names.index(value)  # also where the names are numbers
     if isinstance(value, str):
-        try:
+        # What is no number is a word, and stays as it is.
+        with contextlib.suppress(ValueError):
             value = int(value) if _INTEGER.fullmatch(value) else float(value)
-        except ValueError:
-            pass
     if names:
         if not isinstance(value, int | float) or value not in range(len(names)):
             row.fail(
@@ -116,8 +119,9 @@ def _read(row, column, names):
 
 def _are_classes(values):
     """Tells whether numbers are classes: whole, and few or written so."""
+    if all(isinstance(value, int) for value in values):
+        return True
     different = set(values)
-    return all(isinstance(value, int) for value in values) or (
-        len(different) <= _MOST_FLOAT_CLASSES
-        and all(value >= 0 and value == int(value) for value in different)
+    return len(different) <= _MOST_FLOAT_CLASSES and all(
+        value >= 0 and value == int(value) for value in different
     )

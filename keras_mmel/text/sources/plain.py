@@ -3,10 +3,10 @@
 import pathlib
 from collections.abc import Sequence
 
-from keras_mmel.text.files.records import InMemory
-from keras_mmel.text.files.records import Record
-from keras_mmel.text.files.records import View
 from keras_mmel.text.sources.labels import read_labels
+from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import View
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
@@ -121,18 +121,24 @@ def as_source(
     """
     rows = [row for _, row, _, _ in groups]
     kind, names, labels = read_labels(rows, label, label_names)
-    records, lines, dropped = [], {}, 0
-    for (name, row, texts, views), one in zip(groups, labels, strict=True):
-        first = lines.setdefault(name, row.line)
-        if first != row.line:
-            row.fail(f"the id {name!r} is that of {row.table.unit} {first}")
-        kept = dict.fromkeys(views)
-        kept.pop(texts, None)
-        dropped += len(views) - len(kept)
-        records.append(Record(name, texts, one, (), tuple(map(View, kept))))
-    if dropped:
+    records, line_by_id, num_dropped = [], {}, 0
+    for group, value in zip(groups, labels, strict=True):
+        example_id, row, texts, views = group
+        line = line_by_id.setdefault(example_id, row.line)
+        if line != row.line:
+            row.fail(
+                f"the id {example_id!r} is that of {row.table.unit} {line}"
+            )
+        # A dict for its order, which a set has not.
+        new_views = dict.fromkeys(views)
+        new_views.pop(texts, None)
+        num_dropped += len(views) - len(new_views)
+        records.append(
+            Record(example_id, texts, value, views=tuple(map(View, new_views)))
+        )
+    if num_dropped:
         notes = (
-            f"{dropped} views are left out, equal to their original or to "
+            f"{num_dropped} views are left out, equal to their original or to "
             "another one",
             *notes,
         )
@@ -141,14 +147,25 @@ def as_source(
 
 
 def as_columns(name: str, columns: str | Sequence[str]) -> tuple[str, ...]:
-    """Gives one or two columns as a tuple; raises `ValueError` else."""
-    found = (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(found) not in (1, 2) or len(set(found)) < len(found):
+    """Gives the columns of a text, or of the two of a pair, as a tuple.
+
+    Args:
+        name: The argument that the message names.
+        columns: What was given for it: a column, or several.
+
+    Returns:
+        One column or two.
+
+    Raises:
+        ValueError: If there are more or none, or one twice.
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(names) not in (1, 2) or len(set(names)) < len(names):
         raise ValueError(
             f"`{name}` must name one column, or two that differ. "
             f"Received: {name}={columns!r}"
         )
-    return found
+    return names
 
 
 def _one_a_row(table, text, label, id, label_names, views):
@@ -157,10 +174,10 @@ def _one_a_row(table, text, label, id, label_names, views):
     table.require(*columns, label, id, *views)
     groups = []
     for number, row in enumerate(table.rows):
-        name = str(number) if id is None else row.id(id)
-        found = tuple(
-            view for one in views for view in row.views(one, len(columns))
-        )
-        groups.append((name, row, row.texts(columns), found))
+        example_id = str(number) if id is None else row.id(id)
+        texts_of_views = []
+        for column in views:
+            texts_of_views += row.views(column, num_texts=len(columns))
+        groups.append((example_id, row, row.texts(columns), texts_of_views))
     facts = {"text": list(columns), "id": id, "views": list(views)}
     return as_source(groups, label, label_names, facts)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 Texts = tuple[str, ...]
+"""The text of an example or a view, or both texts of a pair."""
 
 
 class BadFile(ValueError):
@@ -51,7 +52,18 @@ class Row(dict):
         return self._text(value, column)
 
     def views(self, column: str, num_texts: int) -> list[Texts]:
-        """Reads the views in a column: a JSON list of them, one, or none."""
+        """Reads the views in a column: a JSON list of them, one, or none.
+
+        Args:
+            column: The column.
+            num_texts: Texts of a view, 1 or 2.
+
+        Returns:
+            The texts of each view.
+
+        Raises:
+            BadFile: If it holds something else.
+        """
         cell = self.get(column)
         if isinstance(cell, str) and cell.lstrip().startswith("["):
             try:
@@ -63,17 +75,18 @@ class Row(dict):
         views = cell if isinstance(cell, list) else [cell]
         if num_texts == 2 and len(views) == 2 and isinstance(views[0], str):
             views = [views]  # one pair
-        found = []
+        checked = []
         for view in views:
-            texts = view if isinstance(view, list) else [view]
-            if len(texts) != num_texts:
+            cells = view if isinstance(view, list) else [view]
+            if len(cells) != num_texts:
                 self.fail(
                     f"{column!r} must hold views of {num_texts} texts. "
                     f"Received: {view!r:.40}"
                 )
-            found.append(tuple(self._text(text, column) for text in texts))
-            self.check_view(found[-1])
-        return found
+            texts = tuple(self._text(text, column) for text in cells)
+            self.check_view(texts)
+            checked.append(texts)
+        return checked
 
     def check_view(self, texts: Texts) -> None:
         """Raises `BadFile` where there is nothing in a view."""
@@ -135,14 +148,15 @@ class Table:
             self.fail(f"not UTF-8: byte {data[error.start]:#04x}", line)
         lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="\n")
         if kind == "json":
-            found = self._parse(lines.read())
-            if not isinstance(found, list):
+            objects = self._parse(lines.read())
+            if not isinstance(objects, list):
                 self.fail("a JSON list of objects is expected")
-            self._read_json(enumerate(found, start=1))
+            self._read_json(enumerate(objects, start=1))
         elif kind == "jsonl":
-            numbered = enumerate(lines, start=1)
             self._read_json(
-                (n, self._parse(o, n)) for n, o in numbered if o.strip()
+                (number, self._parse(line, number))
+                for number, line in enumerate(lines, start=1)
+                if line.strip()
             )
         else:
             self.facts["quoting"] = quoting
@@ -151,7 +165,9 @@ class Table:
             reader = csv.reader(
                 lines,
                 delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
-                quoting=csv.QUOTE_NONE if quoting == "none" else 0,
+                quoting=(
+                    csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
+                ),
                 strict=True,
             )
             self._read_csv(reader, has_header)
@@ -159,7 +175,12 @@ class Table:
             self.fail("no rows")
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
-        """Raises `BadFile` for what is wrong in a line, or in the file."""
+        """Raises `BadFile` for what is wrong in a line, or in the file.
+
+        Args:
+            problem: What is wrong.
+            line: Number of the line, or of the object; `None` for the file.
+        """
         place = f", {self.unit} {line}" if line else ""
         raise BadFile(f"{self.path}{place}: {problem}")
 
@@ -167,8 +188,8 @@ class Table:
         """Raises `BadFile` unless the file has these columns."""
         for name in columns:
             if name is not None and name not in self.columns:
-                there = ", ".join(map(repr, self.columns))
-                self.fail(f"no column {name!r}; there are {there}", 1)
+                names = ", ".join(map(repr, self.columns))
+                self.fail(f"no column {name!r}; there are {names}", 1)
 
     def _read_csv(self, reader, has_header):
         line = 1

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.text.files.records import InMemory
-from keras_mmel.text.files.records import Record
 from keras_mmel.text.sources.plain import as_columns
+from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.records import Record
 
+GLUE_COLUMNS = {
+    "cola": ("sentence",),
+    "sst2": ("sentence",),
+    "mrpc": ("sentence1", "sentence2"),
+    "stsb": ("sentence1", "sentence2"),
+    "qqp": ("question1", "question2"),
+    "mnli": ("premise", "hypothesis"),
+    "qnli": ("question", "sentence"),
+    "rte": ("sentence1", "sentence2"),
+}
+"""The texts of each task of GLUE, as TFDS names them in "glue/TASK"."""
+
+# Rows that come to NumPy at a time: one by one takes many times as long.
 _BATCH = 1024
 
 
@@ -66,8 +79,9 @@ def from_tfds(
         # One file after the other: a part lies as in the whole.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )
-    wanted = [*columns, *(name for name in (label, id) if name is not None)]
-    dataset = dataset.map(lambda row: {name: row[name] for name in wanted})
+    used = [*columns, *(name for name in (label, id) if name is not None)]
+    # The other features, such as images, are not worth to be decoded.
+    dataset = dataset.map(lambda row: {name: row[name] for name in used})
     records, digest = [], hashlib.sha256()
     for batch in dataset.batch(_BATCH).as_numpy_iterator():
         for values in zip(*batch.values(), strict=True):
@@ -93,7 +107,18 @@ def from_tfds(
 
 
 def prepared(name: str, data_dir: str | os.PathLike | None = None) -> Any:
-    """Opens data that TFDS has, or downloads them where no folder is named."""
+    """Opens data that TFDS has, or downloads them where no folder is named.
+
+    Args:
+        name: As in `from_tfds`.
+        data_dir: As in `from_tfds`.
+
+    Returns:
+        The builder of the data set, a `tfds.core.DatasetBuilder`.
+
+    Raises:
+        FileNotFoundError: If `data_dir` does not have the data.
+    """
     tfds = extras.need("tensorflow_datasets", "datasets")
     if pathlib.Path(name, "features.json").is_file():
         return tfds.builder_from_directory(name)
@@ -110,6 +135,7 @@ def prepared(name: str, data_dir: str | os.PathLike | None = None) -> Any:
 
 def _check_features(features, columns, label, id):
     """Sees that the data set has what is asked for."""
+    # Argument, feature, what it holds, and the kinds of NumPy's dtypes of it.
     rules = [("columns", name, "texts", "O") for name in columns]
     rules += [("label", label, "one number", "iuf")]
     rules += [("id", id, "words or integers", "iuO")]

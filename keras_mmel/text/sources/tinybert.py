@@ -15,11 +15,12 @@ script looks at one sentence at a time, sentence 2 itself is not affected, and
 putting a0 back gives exactly what a corrected script would have written.
 """
 
+import itertools
 import pathlib
 
-from keras_mmel.text.files.records import InMemory
 from keras_mmel.text.sources.grouped import group_rows
 from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
 
@@ -87,7 +88,7 @@ def from_tinybert(path: str | pathlib.Path, task: str) -> InMemory:
     text = tuple(name for name in table.columns if "sentence" in name)
     ids = [name for name in table.columns if name in ("id", "id1", "id2")]
     if ids:
-
+        # STS-B and others number their lines; pairs of MRPC have two ids.
         def key_of(row):
             key = "-".join(row[name] for name in ids)
             if not key.strip("-"):
@@ -101,16 +102,19 @@ def from_tinybert(path: str | pathlib.Path, task: str) -> InMemory:
         def key_of(row):
             return str(next(keys))
 
-    groups, notes, faults = [], [], []
+    groups, notes = [], []
+    num_faulty_groups = num_faults = 0
     for key, row, original, views in group_rows(table, text, "label", key_of):
         mended = _mend(original, views) if len(text) == 2 else views
         groups.append((key, row, original, mended))
         pairs = zip(views, mended, strict=True)
-        faults.append(sum(before != after for before, after in pairs))
-    if any(faults):
+        faults = sum(before != after for before, after in pairs)
+        num_faults += faults
+        num_faulty_groups += faults > 0
+    if num_faults:
         notes.append(
-            f"in {sum(map(bool, faults))} of {len(groups)} groups "
-            f"{sum(faults)} samples of sentence 2 stand beside the last "
+            f"in {num_faulty_groups} of {len(groups)} groups "
+            f"{num_faults} samples of sentence 2 stand beside the last "
             "augmented sentence 1, because TinyBERT's script overwrites "
             "sentence 1 in place; the original sentence 1 is put back"
         )
@@ -135,28 +139,27 @@ def _number_groups(table: Table, originals: Table) -> list[int]:
     A group begins with its original. The last one is looked for first: a view
     may be equal to the original that comes after it.
     """
-    starts, at = set(), len(table.rows)
+    starts, start = set(), len(table.rows)
     for original in reversed(originals.rows):
-        places = (i for i in reversed(range(at)) if table.rows[i] == original)
-        at = next(places, -1)
-        if at < 0:
+        before = reversed(range(start))
+        start = next((i for i in before if table.rows[i] == original), -1)
+        if start < 0:
             original.fail(f"not in {table.path}, or not in its place")
-        starts.add(at)
-    if at:
+        starts.add(start)
+    if start:
         table.rows[0].fail(
             f"the file must begin with the first row of {originals.path}"
         )
-    number, numbers = -1, []
-    for i in range(len(table.rows)):
-        number += i in starts
-        numbers.append(number)
-    return numbers
+    begins = (index in starts for index in range(len(table.rows)))
+    return [number - 1 for number in itertools.accumulate(begins)]
 
 
 def _mend(original: Texts, views: list[Texts]) -> list[Texts]:
     """Puts the original sentence 1 back beside the samples of sentence 2."""
-    first, second = original
-    last = next((a for a, b in reversed(views) if b == second), first)
+    original_1, original_2 = original
+    # The last candidate of sentence 1 still stands beside its own sentence 2.
+    last = next((a for a, b in reversed(views) if b == original_2), original_1)
     return [
-        (first, b) if a == last and b != second else (a, b) for a, b in views
+        (original_1, b) if a == last and b != original_2 else (a, b)
+        for a, b in views
     ]

@@ -53,8 +53,12 @@ def test_directory_without_examples(tmp_path, name):
             reads(tmp_path / name)
 
 
-def test_files_of_a_newer_version_are_refused(written):
+@pytest.mark.parametrize("other", [1, 3])
+def test_files_of_another_format_are_refused(written, other):
     path = written / "augmented.json"
-    path.write_text(path.read_text().replace('"format": 2', '"format": 3'))
-    with pytest.raises(ValueError, match="of a newer one"):
-        files.read_manifest(written)
+    path.write_text(
+        path.read_text().replace('"format": 2', f'"format": {other}')
+    )
+    for uses in (files.read_manifest, files.AugmentedFiles, fakes.write):
+        with pytest.raises(ValueError, match=f"format 2.*of format {other}"):
+            uses(written)

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_mmel.text.files import shards
+from keras_mmel.whole_files import is_left_over
 
 RECORDS = [bytes([n]) * (100 + n) for n in range(200)]
 
@@ -23,7 +24,7 @@ def test_either_of_two_writers_is_right(tmp_path):
         assert not path.exists()
         shards.write_shard(path, iter(RECORDS))
         for name in os.listdir(tmp_path):
-            if shards.is_left_over(name):
+            if is_left_over(name):
                 (tmp_path / name).unlink()
 
     shards.write_shard(path, records())

@@ -15,7 +15,7 @@ from fsspec.implementations import memory
 
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import files
-from keras_mmel.text.files import shards
+from keras_mmel.whole_files import is_left_over
 from tests.text import made_records
 from tests.text.files import fakes
 
@@ -114,7 +114,7 @@ def test_killed_at_any_line_it_ends_as_if_it_had_never_been(tmp_path, whole):
     for killed in states.values():
         half = fakes.contents(killed)
         for file in half.keys() - fakes.contents(whole).keys():
-            assert shards.is_left_over(file)
+            assert is_left_over(file)
         if "dataset_info.json" in half:
             assert half.keys() >= fakes.contents(whole).keys()
         fakes.write(killed)

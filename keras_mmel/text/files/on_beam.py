@@ -1,25 +1,20 @@
 """Augment text on the workers of Apache Beam."""
 
-import functools
 import os
 from collections.abc import Callable
 from typing import Any
 
 from keras_mmel import extras
-from keras_mmel.text.augmentation.augmenter import MaskedLMAugmenter
-from keras_mmel.text.files.records import Source
-from keras_mmel.text.files.writing import count_shards
-from keras_mmel.text.files.writing import write_augmented
-
-beam: Any = extras.need("apache_beam", "beam")
-sharing: Any = extras.need("apache_beam.utils.shared", "beam")
+from keras_mmel.text.files.augmenting import shard_writer
+from keras_mmel.text.files.writing import make_manifest
+from keras_mmel.text.sources.records import Source
 
 
-def augment(
+def augment_on_beam(
     pipeline,
     directory: str | os.PathLike,
     source: Callable[[], Source],
-    augmenter: Callable[[], MaskedLMAugmenter],
+    augmenter: Callable[[], Any],
     *,
     num_shards: int | None = None,
     split: str = "train",
@@ -34,7 +29,8 @@ def augment(
         directory: Of the files, in a place that all workers share.
         source: Gives the examples; called once in each process of a worker,
             and here where `num_shards` is `None`.
-        augmenter: Gives what augments them; called once in each process.
+        augmenter: Gives what augments them, such as a `MaskedLMAugmenter`;
+            called once in each process.
         num_shards: As in `write_augmented`.
         split: As in `write_augmented`.
 
@@ -49,7 +45,6 @@ def augment(
     ```python
     import apache_beam
     from keras_mmel import text
-    from keras_mmel.text import beam
 
     def source():
         return text.files.from_tfds("glue/cola", "train", "sentence")
@@ -59,40 +54,26 @@ def augment(
         return text.MaskedLMAugmenter(masked_lm)
 
     with apache_beam.Pipeline() as pipeline:
-        beam.augment(pipeline, "augmented", source, augmenter)
+        text.augment_on_beam(pipeline, "augmented", source, augmenter)
     ```
     """
+    beam: Any = extras.need("apache_beam", "beam")
+    sharing: Any = extras.need("apache_beam.utils.shared", "beam")
     if num_shards is None:
-        num_shards = count_shards(source())
+        num_shards = make_manifest(source(), None, split, made={}).num_shards
 
     def make_writer():
-        return functools.partial(
-            write_augmented,
-            directory,
-            source(),
-            augmenter(),
-            num_shards=num_shards,
-            split=split,
-            progress=False,
-        )
+        options = {"num_shards": num_shards, "split": split}
+        return shard_writer(directory, source(), augmenter, **options)
 
     return (
         pipeline
         | "Shards" >> beam.Create([(i, num_shards) for i in range(num_shards)])
         | "Spread" >> beam.Reshuffle()
-        | "Augment" >> beam.ParDo(_Write(make_writer))
+        | "Augment" >> beam.Map(_write_shard, sharing.Shared(), make_writer)
     )
 
 
-class _Write(beam.DoFn):
-    """Writes shards; what they need is made once in a process."""
-
-    def __init__(self, make_writer):
-        self._make_writer = make_writer
-        self._shared = sharing.Shared()
-
-    def setup(self):
-        self._writer = self._shared.acquire(self._make_writer)
-
-    def process(self, shard):
-        yield self._writer(shard=shard)
+def _write_shard(shard, shared_writer, make_writer):
+    """Writes a shard with what is made once in a process and stays there."""
+    return shared_writer.acquire(make_writer)(shard=shard)

@@ -71,7 +71,15 @@ class Source(Protocol):
         """Number of examples."""
 
     def read(self, start: int, stop: int) -> Iterator[Record]:
-        """Reads the examples from number `start` up to `stop`, in order."""
+        """Reads the examples from number `start` up to `stop`, in order.
+
+        Args:
+            start: Number of the first example, from 0.
+            stop: Number behind the last one; beyond the end is no error.
+
+        Returns:
+            An iterator over the records.
+        """
 
     def describe(self) -> dict:
         """Tells where the examples are from, for the files made of them.
@@ -116,9 +124,9 @@ class InMemory:
         self.records = list(records)
         if not self.records:
             raise ValueError("There must be examples. Received: none")
-        numbers: dict[str, int] = {}
+        number_by_id: dict[str, int] = {}
         for number, record in enumerate(self.records):
-            first = numbers.setdefault(record.example_id, number)
+            first = number_by_id.setdefault(record.example_id, number)
             if first != number:
                 raise ValueError(
                     "Ids of examples must differ. Received: "
@@ -135,7 +143,15 @@ class InMemory:
         return len(self.records)
 
     def read(self, start: int, stop: int) -> Iterator[Record]:
-        """Reads the examples from number `start` up to `stop`, in order."""
+        """Reads the examples from number `start` up to `stop`, in order.
+
+        Args:
+            start: Number of the first example, from 0.
+            stop: Number behind the last one; beyond the end is no error.
+
+        Returns:
+            An iterator over the records.
+        """
         return iter(self.records[start:stop])
 
     def describe(self) -> dict:

@@ -6,19 +6,18 @@ import pathlib
 import pytest
 
 from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import augment_on_beam
 from keras_mmel.text import load_masked_lm
 from keras_mmel.text import write_augmented
 from tests.text.files.fakes import contents
 from tests.text.files.fakes import make_source
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.slow
 def test_two_workers_write_the_files_of_one(tmp_path, checkpoint, monkeypatch):
     apache_beam = pytest.importorskip("apache_beam")
-    from keras_mmel.text import beam
-
     source, checkpoint = make_source(40, 2), str(checkpoint)
     made = tmp_path / "made"
     made.mkdir()
@@ -33,7 +32,7 @@ def test_two_workers_write_the_files_of_one(tmp_path, checkpoint, monkeypatch):
         direct_running_mode="multi_processing", direct_num_workers=2
     )
     with apache_beam.Pipeline("DirectRunner", options) as pipeline:
-        beam.augment(
+        augment_on_beam(
             pipeline,
             tmp_path / "beam",
             lambda: source,

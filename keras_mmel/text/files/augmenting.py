@@ -1,0 +1,193 @@
+"""Augment the examples of a source into files, in one process or several."""
+
+import dataclasses
+import functools
+import itertools
+import os
+from collections.abc import Callable
+
+from keras_mmel.counts import check_count
+from keras_mmel.text.files import shards
+from keras_mmel.text.files.processes import write_in_processes
+from keras_mmel.text.files.writing import Written
+from keras_mmel.text.files.writing import make_manifest
+from keras_mmel.text.files.writing import own_shards
+from keras_mmel.text.files.writing import progress_bar
+from keras_mmel.text.files.writing import write_records
+from keras_mmel.text.sources.records import Source
+from keras_mmel.text.sources.records import View
+from keras_mmel.text.sources.records import as_text
+
+# Originals are tokenized in blocks: the library does it on all cores.
+_BLOCK = 128
+
+
+def write_augmented(
+    directory: str | os.PathLike,
+    source: Source,
+    augmenter=None,
+    *,
+    num_shards: int | None = None,
+    shard: tuple[int, int] | None = None,
+    split: str = "train",
+    processes: int = 1,
+    progress: bool = True,
+) -> Written:
+    """Augments a data set into a directory that TFDS reads by itself.
+
+    A run that was stopped at any moment goes on when the same call is made
+    again, and ends with the same files, byte for byte. Several `processes` of
+    this machine may share the work, and several machines: each takes its
+    `shard`, in one directory, or in directories whose shards are copied into
+    one; the same call then finishes it.
+
+    Args:
+        directory: Of the files; new, empty, or of an earlier such run.
+        source: The examples, such as `from_csv` gives.
+        augmenter: A `MaskedLMAugmenter`, or anything with its `tokenizer`,
+            `max_length`, `get_config` and `augment_stream`; or a function
+            without arguments that makes one. `None` writes the views that the
+            records of `source` have, such as those of `sources.from_long`;
+            token ids are then made when the files are read.
+        num_shards: Number of files; one for each 512 examples where it is
+            `None`.
+        shard: `(i, n)` to write the i-th of n parts only, counted from 0.
+        split: Name of the split, as TFDS will call it.
+        processes: Number of processes, each of which takes the next file when
+            it is free. With more than 1, `source` and `augmenter` are sent to
+            them by pickle, and the cores are shared out. A function as
+            `augmenter`, at the top level of a module, is called in each of
+            them and not here: one model less in memory. The script that
+            starts them begins at `if __name__ == "__main__":`.
+        progress: Whether to show a bar with sentences a second and the time
+            left.
+
+    Returns:
+        A `Written`: how many shards were made, and which are still missing.
+
+    Raises:
+        ValueError: If the directory is that of a run with other settings,
+            which are named, or a setting is out of its range.
+        OSError: If the disk is full; no half file is left.
+        TypeError: If pickle cannot send `source` or `augmenter` to processes.
+        ChildProcessError: If one of several processes was killed; all are
+            ended then, as they are by Ctrl-C.
+
+    Example:
+
+    ```python
+    from keras_mmel.text import MaskedLMAugmenter
+    from keras_mmel.text import load_masked_lm
+    from keras_mmel.text import write_augmented
+    from keras_mmel.text.files import from_csv
+
+    source = from_csv("reviews.csv", text=["review"], label="stars")
+    augmenter = MaskedLMAugmenter(load_masked_lm("hf://bert-base-uncased"))
+    write_augmented("reviews_augmented", source, augmenter)
+    ```
+
+    In two processes:
+
+    ```python
+    def make_augmenter():
+        return MaskedLMAugmenter(load_masked_lm("hf://bert-base-uncased"))
+
+    if __name__ == "__main__":
+        write_augmented("augmented", source, make_augmenter, processes=2)
+    ```
+    """
+    if check_count("processes", processes, 1) > 1:
+        # Only the processes know what the augmenter is.
+        manifest = make_manifest(source, num_shards, split, made={})
+        return _in_processes(
+            directory, source, augmenter, manifest, shard, processes, progress
+        )
+    if callable(augmenter):
+        augmenter = augmenter()
+    if augmenter is None:
+        function = iter
+        # Whoever reads the files looks there for the tokenizer of the ids.
+        made_by = {"name": "imported", "tokenizer": None}
+    else:
+        function = functools.partial(_augment, augmenter)
+        made_by = augmenter.get_config()
+    return write_records(
+        directory,
+        source,
+        function,
+        made={"source": source.describe(), "augmenter": made_by},
+        num_shards=num_shards,
+        shard=shard,
+        split=split,
+        progress=progress,
+    )
+
+
+def shard_writer(
+    directory: str | os.PathLike, source: Source, augmenter, **options
+) -> Callable[..., Written]:
+    """Makes what writes one shard after the other in a process of its own.
+
+    Args:
+        directory: As in `write_augmented`.
+        source: As in `write_augmented`.
+        augmenter: As in `write_augmented`; a function is called here, once.
+        **options: Of `write_augmented`, but `shard` and `progress`.
+
+    Returns:
+        A function of `shard`, which shows no progress.
+    """
+    if callable(augmenter):
+        augmenter = augmenter()
+    return functools.partial(
+        write_augmented, directory, source, augmenter, progress=False, **options
+    )
+
+
+def _in_processes(
+    directory, source, augmenter, manifest, shard, processes, progress
+):
+    """Writes the shards of a part, each process one after the other."""
+    num_shards = manifest.num_shards
+    sizes = {
+        (index, num_shards): len(numbers)
+        for index, (_, numbers) in own_shards(manifest, shard).items()
+    }
+    make_writer = functools.partial(
+        shard_writer,
+        directory,
+        source,
+        augmenter,
+        num_shards=num_shards,
+        split=manifest.split,
+    )
+    with progress_bar(source, sum(sizes.values()), 0, progress) as count:
+        results = write_in_processes(
+            make_writer, list(sizes), processes, lambda part: count(sizes[part])
+        )
+    return Written(
+        sum(written.num_written for written in results),
+        num_shards,
+        manifest.missing(shards.as_path(directory)),
+    )
+
+
+def _augment(augmenter, records):
+    """Gives records with the views and the token ids of an augmenter."""
+    ahead, behind = itertools.tee(records)
+    stream = ((record.example_id, record.texts) for record in ahead)
+    pairs = zip(behind, augmenter.augment_stream(stream), strict=True)
+    while block := list(itertools.islice(pairs, _BLOCK)):
+        texts = [as_text(record.texts) for record, _ in block]
+        encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
+        for (record, samples), original in zip(block, encoded, strict=True):
+            yield dataclasses.replace(
+                record,
+                token_ids=tuple(original.token_ids),
+                views=tuple(map(_view, samples)),
+            )
+
+
+def _view(sample):
+    texts = (sample.text,) if isinstance(sample.text, str) else sample.text
+    return View(tuple(texts), sample.token_ids, sample.positions)
