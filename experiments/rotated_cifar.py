@@ -15,10 +15,10 @@ import keras
 import tensorflow as tf
 
 import keras_mmel
-from examples import cifar
-from examples import rotated
+from examples import quickstart
 from experiments import evidence
 from experiments import rivals
+from experiments.training import cifar
 
 Hard = keras_mmel.objectives.Hard
 VIEWS, GROUPS, HELD_OUT = 5, 20, 2000
@@ -119,11 +119,13 @@ def run(options):
     epochs = steps // EPOCH
     train, held_out, test = load(size, options.data_dir)
     augment = (
-        rotated.rotated_views(60.0, 4.0, 1, flip=True)
+        keras_mmel.data.turn_and_shift(60.0, 4.0, 1, flip=True)
         if is_p2
         else keras_mmel.data.crop_and_flip(2)
     )
-    functions = rotated.grid(ANGLES) if is_p2 else rotated.grid((0,), SHIFTS)
+    functions = (
+        quickstart.turns(ANGLES) if is_p2 else quickstart.turns((0,), SHIFTS)
+    )
     chosen_by = "mean_accuracy" if is_p2 else "original_nll"
     test_grid = grid_of(test, functions)
     held_out_grid = grid_of(held_out, functions)

@@ -29,12 +29,12 @@ import numpy as np
 
 # For its methods.
 import experiments.rivals  # noqa: F401
-from examples import cifar
-from examples import images
-from examples import records
 from experiments import RESULTS
+from experiments import records
 from experiments.benchmarks import jax_training
 from experiments.benchmarks import packed_images
+from experiments.training import cifar
+from experiments.training import images
 
 TRAINING_IMAGES = 50_000
 # Steps of one program. Every run whose epoch has a multiple of it shares the
@@ -46,7 +46,7 @@ def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
         prog="python -m experiments.benchmarks.gpu_cifar",
         description=__doc__.partition("\n")[0],
-        epilog="Further options are those of examples.cifar.",
+        epilog="Further options are those of experiments.training.cifar.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

@@ -13,7 +13,7 @@ import pathlib
 
 import numpy as np
 
-from examples import cifar
+from experiments.training import cifar
 
 # Training images of a file, of at most 60 MiB.
 PART = 12_500

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
-from examples import cifar
-from examples import records
+from experiments import records
 from experiments.benchmarks import packed_images
+from experiments.training import cifar
 from tests import cases
-from tests.examples import toy_images
+from tests.experiments.training import toy_images
 from tests.scripts.child import run
 
 needs_jax = pytest.mark.skipif(

@@ -3,13 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from examples import fine_tuning
-from examples import glue
-from examples import records
+from experiments import records
+from experiments.training import fine_tuning
+from experiments.training import glue
 from keras_mmel import text
 from keras_mmel.text import files
-from tests.examples import glue_fakes
-from tests.examples import stopping
+from tests.experiments.training import glue_fakes
+from tests.experiments.training import stopping
 from tests.text import tiny
 
 TOY = ["--batch_size", "8", "--num_views", "3", "--epochs", "2"]
@@ -58,7 +58,8 @@ class TestEveryStep:
             assert curves["val_epoch"] == [1, 2]
             assert scores["last"] == {"accuracy": accuracy[1], "epoch": 2}
             assert scores["best"]["accuracy"] == max(accuracy)
-            assert record["command"].startswith("python -m examples.glue all")
+            command = "python -m experiments.training.glue all"
+            assert record["command"].startswith(command)
             assert str(folder.parent) not in json.dumps(record)
         weights = found[STUDENT]["curves"]["effective_views"]
         assert all(1 < one <= 3 for one in weights)

@@ -1,14 +1,15 @@
-r"""ResNet-18, 34 and 50 on ImageNet: the paper's table 5.
+r"""ResNet-18, 34 and 50 on ImageNet: the runs of the paper's table 5.
 
+`examples/imagenet.py` is one training; this makes several, each with a record.
 Two minutes on two CPU cores, to see that it works (it learns nothing in it):
 
-    python -m examples.imagenet --dataset imagenette/160px-v2 --epochs 2 \
-        --num_views 2 --batch_size 16 --image_size 64 --limit 200
+    python -m experiments.training.imagenet --dataset imagenette/160px-v2 \
+        --epochs 2 --num_views 2 --batch_size 16 --image_size 64 --limit 200
 
 The paper's: 100 epochs of TFDS imagenet2012, 10 views, batches of 256 images,
 days on eight GPUs; it has 70.48 % for this one in its table 5:
 
-    python -m examples.imagenet --method mmel-h --depth 18 --replicas 8
+    python -m experiments.training.imagenet --method mmel-h --replicas 8
 
 TFDS cannot download ImageNet: prepare it as TFDS says, and name the folder with
 --data_dir. Methods: `da` (one augmented view), `uniform`, `mmel-h`, `mmel-s`.
@@ -31,9 +32,9 @@ import numpy as np
 import tensorflow as tf
 
 import keras_mmel
-from examples import images
-from examples import records
-from examples import runs
+from experiments import records
+from experiments.training import images
+from experiments.training import runs
 
 METHODS = ("da", "uniform", "mmel-h", "mmel-s")
 NETWORKS = {
@@ -49,7 +50,7 @@ STD = (58.395, 57.12, 57.375)
 
 def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
-        prog="python -m examples.imagenet",
+        prog="python -m experiments.training.imagenet",
         description=__doc__.partition("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from examples import glue_tasks
+from experiments.training import glue_tasks
 from keras_mmel.text import files
 from tests.text import tiny
 

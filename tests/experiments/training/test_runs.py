@@ -6,13 +6,13 @@ import pytest
 
 import experiments.rivals  # noqa: F401  (its methods)
 import keras_mmel
-from examples import cifar
-from examples import glue_settings
-from examples import imagenet
-from examples import images
 from examples import quickstart
-from examples import runs
-from examples.glue_tasks import TASKS
+from experiments.training import cifar
+from experiments.training import glue_settings
+from experiments.training import imagenet
+from experiments.training import images
+from experiments.training import runs
+from experiments.training.glue_tasks import TASKS
 
 POOLED = ["--num_views", "3", "--fixed_views", "4"]
 

@@ -1,4 +1,4 @@
-"""What `examples.cifar` and `examples.imagenet` share: the paper's recipe."""
+"""What the runs on CIFAR and on ImageNet share: options, settings, training."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.special
 
 import keras_mmel
-from examples import runs
+from experiments.training import runs
 from keras_mmel import objectives
 from keras_mmel.scores.summary import calibration_error
 

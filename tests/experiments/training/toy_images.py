@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 
-from examples import cifar
-from examples import records
+from experiments import records
+from experiments.training import cifar
 
 
 def load(dataset, data_dir=None):
@@ -43,7 +43,7 @@ def digits_network():
 
 
 def run(folder, *words, load=load):
-    """`examples.cifar` at toy size; its records by method and seed."""
+    """The runs on CIFAR at toy size; their records by method and seed."""
     toy = ["--depth", "8", "--batch_size", "10", "--num_views", "2"]
     where = ["--out", str(folder / "out"), "--work_dir", str(folder / "work")]
     cifar.main([*toy, *where, *words], load=load)

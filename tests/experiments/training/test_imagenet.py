@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from examples import imagenet
-from examples import records
-from tests.examples import toy_images
+from experiments import records
+from experiments.training import imagenet
+from tests.experiments.training import toy_images
 
 TOY = ["--epochs", "1", "--batch_size", "4", "--num_views", "2"]
 TOY += ["--image_size", "32"]

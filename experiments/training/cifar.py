@@ -1,20 +1,21 @@
-r"""ResNets on CIFAR-10 and CIFAR-100: the paper's tables 1 and 2.
+r"""ResNets on CIFAR-10 and CIFAR-100: the runs of the paper's tables 1 and 2.
 
-One minute on two CPU cores, to see that it works; the last lines are a table:
+`examples/cifar.py` is one training; this makes many, each with a record. One
+minute on two CPU cores, to see that it works; the last lines are a table:
 
-    python -m examples.cifar --method all --limit 200 --test_limit 200 \
-        --epochs 1 --depth 8 --batch_size 50 --num_views 3
+    python -m experiments.training.cifar --method all --limit 200 \
+        --test_limit 200 --epochs 1 --depth 8 --batch_size 50 --num_views 3
 
 On a class-balanced 1,000 images, half an hour on two cores; the expected result
 is in docs/tables.md:
 
-    python -m examples.cifar --method all --limit 1000 --depth 8 \
+    python -m experiments.training.cifar --method all --limit 1000 --depth 8 \
         --num_views 5 --epochs 60 --batch_size 50 --eval_every 60
 
 The paper's table 1 for one depth, hours on a GPU (add --mixed_precision
 mixed_float16 where it has tensor cores):
 
-    python -m examples.cifar --method all --depth 20 --seeds 0 1 2 3 4
+    python -m experiments.training.cifar --method all --seeds 0 1 2 3 4
 
 Methods, as in section 4.1 of the paper:
 
@@ -39,9 +40,9 @@ import keras
 import numpy as np
 
 import keras_mmel
-from examples import images
-from examples import records
-from examples import runs
+from experiments import records
+from experiments.training import images
+from experiments.training import runs
 
 CLASSES = {"cifar10": 10, "cifar100": 100}
 # Of the training images, per channel, in units of pixel values.
@@ -60,7 +61,7 @@ METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
 
 def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
-        prog="python -m examples.cifar",
+        prog="python -m experiments.training.cifar",
         description=__doc__.partition("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.stats
 import sklearn.metrics
 
-from examples import fine_tuning
+from experiments.training import fine_tuning
 from keras_mmel.text import files
 from keras_mmel.text.sources import tfds
 

@@ -1,19 +1,20 @@
-"""BERT on GLUE: the paper's tables 3, 4 and 6.
+"""BERT on GLUE: the runs of the paper's tables 3, 4 and 6.
 
-A minute on two CPU cores, to see that it works; the last lines are a table.
+`examples/glue.py` is one training; this makes many, each with a record. A
+minute on two CPU cores, to see that it works; the last lines are a table.
 BERT_TINY is a small masked LM in Hugging Face layout, DATA a TFDS folder:
 
-    python -m examples.glue all --tasks rte --limit 64 --epochs 1 \\
+    python -m experiments.training.glue all --tasks rte --limit 64 --epochs 1 \\
         --masked_lm BERT_TINY --teacher BERT_TINY --student BERT_TINY \\
         --data_dir DATA
 
 Four tasks, three seeds and both kinds of labels, three hours; the expected
 result is the table of GLUE in docs/tables.md:
 
-    python -m examples.glue all --tasks rte mrpc cola stsb --seeds 0 1 2 \\
+    python -m experiments.training.glue all --tasks rte mrpc cola stsb \\
         --masked_lm BERT_TINY --teacher BERT_TINY --student BERT_TINY \\
         --learning_rate 3e-4 --epochs 5 --data_dir DATA \\
-        --labels teacher original
+        --labels teacher original --seeds 0 1 2
 
 Without presets it is the paper's setting, BERT-base everywhere, for a GPU. The
 steps: `prepare` (fine-tune the teacher of each task, write 4 samples of each
@@ -43,16 +44,17 @@ import keras
 import tensorflow as tf
 
 import keras_mmel
-from examples import fine_tuning
-from examples import glue_settings as naming
-from examples import glue_tasks
-from examples import images
-from examples import records
-from examples import runs
-from examples.glue_settings import folder
-from examples.glue_settings import parse_arguments
-from examples.glue_tasks import TASKS
+from experiments import records
+from experiments.training import fine_tuning
+from experiments.training import glue_settings as naming
+from experiments.training import glue_tasks
+from experiments.training import images
+from experiments.training import runs
+from experiments.training.glue_settings import folder
+from experiments.training.glue_settings import parse_arguments
+from experiments.training.glue_tasks import TASKS
 from keras_mmel import text
+from keras_mmel.whole_files import replacing
 
 record_path = naming.record_path
 
@@ -98,7 +100,7 @@ def make_teacher(args, task, command):
 
     def train_and_save(settings, progress):
         scores, classifier = train(args, args.teacher, settings, progress)
-        with records.replacing(path) as file:
+        with replacing(path) as file:
             classifier.save(file)
         return scores
 

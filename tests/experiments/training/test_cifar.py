@@ -7,11 +7,11 @@ import scipy.special
 
 import experiments.rivals  # noqa: F401  (its methods)
 import keras_mmel
-from examples import cifar
-from examples import images
-from tests.examples import stopping
-from tests.examples import toy_images
-from tests.examples.toy_images import run
+from experiments.training import cifar
+from experiments.training import images
+from tests.experiments.training import stopping
+from tests.experiments.training import toy_images
+from tests.experiments.training.toy_images import run
 from tests.scores.test_of_views import ece_loop
 
 METHODS = ("--method", "all", "maxup", "--epochs", "1")
@@ -50,7 +50,8 @@ class TestEveryMethod:
         record = found[method, 0]
         assert record["hours"] > 0
         assert record["environment"]["keras"] == keras.__version__
-        assert record["command"].startswith("python -m examples.cifar ")
+        command = "python -m experiments.training.cifar "
+        assert record["command"].startswith(command)
         assert str(folder) not in json.dumps(record)
         assert record["settings"]["epochs"] == epochs
         assert record["settings"]["num_views"] == views
