@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
@@ -78,53 +77,31 @@ def turn_and_shift(
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
         keys = tf.bitcast(tf.reshape(seeds, (-1, 2)), tf.uint64)
-        angles, down, right = _draw_turns(keys, degrees, power, shift)
+        angles, down, right = draw_turns(keys, degrees, power, shift)
         copies = tf.repeat(images, views, axis=0)
         if flip:
             is_mirrored = (_uniform(keys, 3) < 0.5)[:, None, None, None]
             copies = tf.where(is_mirrored, tf.reverse(copies, [2]), copies)
-        turned = turn(copies, angles, down, right)
+        turned = _turn(copies, angles, down, right)
         return tf.reshape(turned, (batch, views, *images.shape[1:]))
 
     return augment
 
 
-def turn(images: Any, degrees: Any, down: Any, right: Any) -> tf.Tensor:
-    """Turns images about their middle, then shifts them; 0 comes in.
+def draw_turns(
+    keys: tf.Tensor, degrees: float, power: float, shift: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Draws by how much each view is turned and shifted.
 
     Args:
-        images: (n, height, width, channels), any number type.
-        degrees: (n,), counterclockwise.
-        down: (n,), in pixels.
-        right: (n,), in pixels.
+        keys: (views,) uint64, the seeds of the views.
+        degrees: The largest angle.
+        power: How uneven the angles are.
+        shift: The largest shift, in pixels.
 
     Returns:
-        Float32 like `images`, interpolated bilinearly.
+        Angles in degrees, shifts down and shifts right; each (views,) float32.
     """
-    images = tf.cast(images, tf.float32)
-    angle = tf.cast(degrees, tf.float32) * (math.pi / 180)
-    height, width = images.shape[1:3]
-    cos, sin = tf.cos(angle), tf.sin(angle)
-    # The transform says for a pixel (x, y) of the result where it comes from:
-    # what is turned about (x0, y0) and then shifted has its middle at (x1, y1).
-    x0, y0 = (width - 1) / 2, (height - 1) / 2
-    x1 = tf.cast(right, tf.float32) + x0
-    y1 = tf.cast(down, tf.float32) + y0
-    zero = tf.zeros_like(angle)
-    x_from = [cos, -sin, x0 - cos * x1 + sin * y1]
-    y_from = [sin, cos, y0 - sin * x1 - cos * y1]
-    return tf.raw_ops.ImageProjectiveTransformV3(
-        images=images,
-        transforms=tf.stack([*x_from, *y_from, zero, zero], axis=1),
-        output_shape=[height, width],
-        interpolation="BILINEAR",
-        fill_mode="CONSTANT",
-        fill_value=0.0,
-    )
-
-
-def _draw_turns(keys, degrees, power, shift):
-    """Angles in degrees, shifts down and shifts right, one for each key."""
     signed = 2 * _uniform(keys, 0) - 1
     angles = tf.sign(signed) * tf.abs(signed) ** power * degrees
     positions = 2 * shift + 1
@@ -133,6 +110,28 @@ def _draw_turns(keys, degrees, power, shift):
         for stream in (1, 2)
     )
     return angles, down, right
+
+
+def _turn(images, degrees, down, right):
+    """Turns each image counterclockwise about its middle, then shifts it."""
+    angle = degrees * (math.pi / 180)
+    height, width = images.shape[1:3]
+    cos, sin = tf.cos(angle), tf.sin(angle)
+    # The transform says for a pixel (x, y) of the result where it comes from:
+    # what is turned about (x0, y0) and then shifted has its middle at (x1, y1).
+    x0, y0 = (width - 1) / 2, (height - 1) / 2
+    x1, y1 = right + x0, down + y0
+    zero = tf.zeros_like(angle)
+    x_from = [cos, -sin, x0 - cos * x1 + sin * y1]
+    y_from = [sin, cos, y0 - sin * x1 - cos * y1]
+    return tf.raw_ops.ImageProjectiveTransformV3(
+        images=tf.cast(images, tf.float32),
+        transforms=tf.stack([*x_from, *y_from, zero, zero], axis=1),
+        output_shape=[height, width],
+        interpolation="BILINEAR",
+        fill_mode="CONSTANT",
+        fill_value=0.0,
+    )
 
 
 def _uniform(keys, stream):
