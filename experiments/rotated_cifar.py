@@ -15,10 +15,10 @@ import keras
 import tensorflow as tf
 
 import keras_mmel
+from examples import cifar
 from examples import quickstart
 from experiments import evidence
 from experiments import rivals
-from experiments.training import cifar
 
 Hard = keras_mmel.objectives.Hard
 VIEWS, GROUPS, HELD_OUT = 5, 20, 2000
@@ -49,7 +49,7 @@ def halved(images):
 @functools.cache
 def load(size, data_dir):
     """Training, held-out and test images, 16x16."""
-    (images, labels), test = cifar.load_tfds("cifar10", data_dir)
+    (images, labels), test = cifar.load("cifar10", data_dir)
     chosen = cifar.balanced_subset(images, labels, size + HELD_OUT)
     images, labels = halved(chosen[0]), chosen[1]
     rest = slice(size, None)

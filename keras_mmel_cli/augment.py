@@ -13,12 +13,6 @@ import re
 from keras_mmel_cli import processes
 from keras_mmel_cli import shared
 
-# Text columns of TFDS's glue/TASK.
-_GLUE = dict.fromkeys(("mrpc", "rte", "stsb"), "sentence1 sentence2")
-_GLUE |= dict.fromkeys(("cola", "sst2"), "sentence")
-_GLUE |= {"qqp": "question1 question2", "qnli": "question sentence"}
-_GLUE |= {"mnli": "premise hypothesis"}
-
 _TFDS_NAME = re.compile(r"\w+(/[\w.,=+-]+)*(:[\w.*]+)?")
 
 
@@ -121,11 +115,12 @@ def check(options: argparse.Namespace) -> None:
             "--label_names are for files; TFDS has its own. "
             f"Received: --data {name}"
         )
-    task = name.removeprefix("glue/").partition(":")[0]
-    if name.startswith("glue/") and task in _GLUE and not options.text:
-        options.text = _GLUE[task].split()
+    if options.text:
+        return
+    if name.startswith("glue/"):
+        # Its text columns are known where it is read.
         options.label = options.label or "label"
-    if not options.text:
+    else:
         raise ValueError(
             "--text is needed with the name of the text column, or of both "
             f"of a pair. Received: --data {name}"

@@ -29,6 +29,7 @@ import numpy as np
 
 # For its methods.
 import experiments.rivals  # noqa: F401
+from examples import cifar as recipe
 from experiments import RESULTS
 from experiments import records
 from experiments.benchmarks import jax_training
@@ -180,8 +181,8 @@ def main(argv=None, load=packed_images.load):
             f"Without --limit, `images` must have all {TRAINING_IMAGES} "
             f"images. Received: a folder with {len(train_set[0])}"
         )
-    train_set = cifar.balanced_subset(*train_set, args.limit)
-    test_set = cifar.balanced_subset(*test_set, args.test_limit)
+    train_set = recipe.balanced_subset(*train_set, args.limit)
+    test_set = recipe.balanced_subset(*test_set, args.test_limit)
     words = sys.argv[1:] if argv is None else argv
     command = records.command_line([__file__, *words])
     trainings = Trainings()

@@ -32,30 +32,15 @@ run that was stopped, and skips one that has its record.
 """
 
 import argparse
-import hashlib
 import pathlib
 import sys
 
-import keras
-import numpy as np
-
 import keras_mmel
+from examples import cifar as recipe
 from experiments import records
 from experiments.training import images
 from experiments.training import runs
 
-CLASSES = {"cifar10": 10, "cifar100": 100}
-# Of the training images, per channel, in units of pixel values.
-MEAN = {
-    "cifar10": (125.307, 122.950, 113.865),
-    "cifar100": (129.304, 124.070, 112.434),
-}
-STD = {
-    "cifar10": (62.993, 62.089, 66.705),
-    "cifar100": (68.170, 65.392, 70.418),
-}
-# Of the epochs: at 60, 120 and 160 of 200.
-DROPS = (0.3, 0.6, 0.8)
 METHODS = ("da", "da-long", "uniform", "mmel-h", "mmel-s")
 
 
@@ -66,7 +51,7 @@ def parse_arguments(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--dataset", choices=CLASSES, default="cifar10")
+    add("--dataset", choices=recipe.CLASSES, default="cifar10")
     methods = (*images.METHODS, "all")
     add("--method", nargs="+", choices=methods, default=["mmel-h"])
     add("--depth", type=int, default=20, help="6n + 2")
@@ -91,7 +76,7 @@ def run_settings(args, method, seed):
         "dataset": args.dataset,
         "epochs": args.epochs * stretch,
         "eval_every": args.eval_every * stretch,
-        "drops": list(DROPS),
+        "drops": list(recipe.DROPS),
         "test_limit": args.test_limit,
     }
 
@@ -109,70 +94,17 @@ def record_path(argv):
     return pathlib.Path(args.out) / f"{name}.json"
 
 
-def load_tfds(dataset, data_dir):
-    """Training and test set as (images, labels), uint8 and int64 arrays."""
-    import tensorflow_datasets as tfds
-
-    sets = tfds.load(
-        dataset,
-        split=["train", "test"],
-        data_dir=data_dir,
-        download=data_dir is None,
-        batch_size=-1,
-        as_supervised=True,
-    )
-    return tuple(tfds.as_numpy(sets))
-
-
-def balanced_subset(pictures, labels, size):
-    """The same `size` examples wherever they stand in the data set.
-
-    Class by class, those whose pixels have the smallest hash. Classes differ
-    by one example at most.
-    """
-    if size is None:
-        return pictures, labels
-    order = np.argsort(
-        [hashlib.sha256(one.tobytes()).hexdigest() for one in pictures],
-        kind="stable",
-    )
-    by_class = [order[labels[order] == c] for c in np.unique(labels)]
-    share, rest = divmod(size, len(by_class))
-    parts = [c[: share + (i < rest)] for i, c in enumerate(by_class)]
-    chosen = np.concatenate(parts)
-    if len(chosen) < size:
-        raise ValueError(
-            "The limit must leave every class with enough examples. "
-            f"Received: {size} of {len(pictures)}"
-        )
-    # Sorted by class, a small shuffle buffer would give one-class batches.
-    chosen = chosen[np.argsort(np.argsort(order)[chosen])]
-    return pictures[chosen], labels[chosen]
-
-
 def build_model(settings, steps_per_epoch, learning_rate=None):
     """The compiled model of a run: raw images in, logits out.
 
     `learning_rate` takes the place of the schedule, for a training loop that
     sets the rate of every step itself.
     """
-    dataset = settings["dataset"]
-    inputs = keras.Input((32, 32, 3), dtype="uint8", name="images")
-    # Inside the model, so that views stay uint8 and the saved model takes
-    # images as they are.
-    x = keras.layers.Normalization(
-        mean=MEAN[dataset],
-        variance=np.square(STD[dataset]),
-        dtype="float32",
-        name="normalization",
-    )(inputs)
-    outputs = keras_mmel.models.cifar_resnet(
-        settings["depth"],
-        CLASSES[dataset],
-        weight_decay=settings["weight_decay"],
-    )(x)
+    network = recipe.make_network(
+        settings["dataset"], settings["depth"], settings["weight_decay"]
+    )
     rate = learning_rate or images.schedule(settings, steps_per_epoch)
-    return images.compile_model(keras.Model(inputs, outputs), settings, rate)
+    return images.compile_model(network, settings, rate)
 
 
 def training_data(settings, examples, threads=None, **options):
@@ -188,7 +120,7 @@ def training_data(settings, examples, threads=None, **options):
     return data.with_options(bounded)
 
 
-def main(argv=None, load=load_tfds, script=__file__):
+def main(argv=None, load=recipe.load, script=__file__):
     args = parse_arguments(argv)
     if args.table:
         return runs.print_table(args.out, ("accuracy", "nll"))
@@ -196,8 +128,8 @@ def main(argv=None, load=load_tfds, script=__file__):
 
     strategy = images.set_up_devices(args.replicas, args.threads)
     train_set, test_set = load(args.dataset, args.data_dir)
-    train_set = balanced_subset(*train_set, args.limit)
-    test_set = balanced_subset(*test_set, args.test_limit)
+    train_set = recipe.balanced_subset(*train_set, args.limit)
+    test_set = recipe.balanced_subset(*test_set, args.test_limit)
 
     def train(settings, progress):
         epochs, every = settings["epochs"], settings["eval_every"]

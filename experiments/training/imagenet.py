@@ -27,25 +27,11 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras
-import numpy as np
-import tensorflow as tf
-
 import keras_mmel
+from examples import imagenet as recipe
 from experiments import records
 from experiments.training import images
 from experiments.training import runs
-
-METHODS = ("da", "uniform", "mmel-h", "mmel-s")
-NETWORKS = {
-    18: keras_mmel.models.resnet18,
-    34: keras_mmel.models.resnet34,
-    50: keras_mmel.models.resnet50,
-}
-# Of the epochs: at 30, 60 and 90 of 100.
-DROPS = (0.3, 0.6, 0.9)
-MEAN = (123.675, 116.28, 103.53)
-STD = (58.395, 57.12, 57.375)
 
 
 def parse_arguments(argv=None):
@@ -55,8 +41,8 @@ def parse_arguments(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--method", choices=METHODS, default="mmel-h")
-    add("--depth", type=int, choices=sorted(NETWORKS), default=18)
+    add("--method", choices=recipe.METHODS, default="mmel-h")
+    add("--depth", type=int, choices=sorted(recipe.NETWORKS), default=18)
     add("--dataset", default="imagenet2012", help="a TFDS name")
     add("--epochs", type=int, default=100)
     add("--batch_size", type=int, default=256, help="images, not views")
@@ -73,7 +59,7 @@ def run_settings(args, seed):
         "dataset": args.dataset,
         "epochs": args.epochs,
         "image_size": args.image_size,
-        "drops": list(DROPS),
+        "drops": list(recipe.DROPS),
     }
 
 
@@ -89,66 +75,12 @@ def record_path(argv):
     return pathlib.Path(args.out) / f"{run_name(run_settings(args, seed))}.json"
 
 
-def to_square(image, size):
-    """The middle of `image`, its shorter side scaled to `size`; uint8."""
-    shape = tf.shape(image)[:2]
-    factor = size / tf.reduce_min(shape)
-    scaled = tf.cast(
-        tf.math.ceil(tf.cast(shape, tf.float64) * factor), tf.int32
-    )
-    image = tf.image.resize(image, scaled, antialias=True)
-    image = tf.image.resize_with_crop_or_pad(image, size, size)
-    return tf.cast(tf.clip_by_value(tf.round(image), 0, 255), tf.uint8)
-
-
-def crop_and_scale(image, seed):
-    """A random part of a square image, scaled to its size, perhaps flipped."""
-    size = image.shape[0]
-    begin, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
-        tf.shape(image),
-        tf.constant([[[0.0, 0.0, 1.0, 1.0]]]),
-        seed,
-        min_object_covered=0.0,
-        area_range=(0.08, 1.0),
-        aspect_ratio_range=(3 / 4, 4 / 3),
-    )
-    part = tf.image.resize(
-        tf.slice(image, begin, extent), (size, size), antialias=True
-    )
-    part = tf.cast(tf.clip_by_value(tf.round(part), 0, 255), image.dtype)
-    part = tf.image.stateless_random_flip_left_right(part, seed + [0, 1])
-    return tf.ensure_shape(part, image.shape)
-
-
-def load(args, split, limit=None):
-    """Examples (square image, label), their number and that of classes."""
-    import tensorflow_datasets as tfds
-
-    if limit:
-        split = f"{split}[:{limit}]"
-    examples, info = tfds.load(
-        args.dataset,
-        split=split,
-        data_dir=args.data_dir,
-        download=args.data_dir is None,
-        as_supervised=True,
-        with_info=True,
-        read_config=tfds.ReadConfig(interleave_cycle_length=1),
-    )
-    examples = examples.map(
-        lambda image, label: (to_square(image, args.image_size), label),
-        num_parallel_calls=tf.data.AUTOTUNE,
-    )
-    classes = info.features["label"].num_classes
-    return examples, info.splits[split].num_examples, classes
-
-
 def training_data(settings, examples, **options):
     """Batches of random crops and flips."""
     return images.training_data(
         settings,
         examples,
-        keras_mmel.data.per_view(crop_and_scale),
+        keras_mmel.data.per_view(recipe.crop_and_scale),
         shuffle_buffer=10_000,
         **options,
     )
@@ -156,18 +88,14 @@ def training_data(settings, examples, **options):
 
 def build_model(settings, num_classes, steps_per_epoch):
     """The compiled model: raw square images in, logits out."""
-    size = settings["image_size"]
-    inputs = keras.Input((size, size, 3), dtype="uint8", name="images")
-    x = keras.layers.Normalization(
-        mean=MEAN, variance=np.square(STD), dtype="float32"
-    )(inputs)
-    outputs = NETWORKS[settings["depth"]](
+    network = recipe.make_network(
+        settings["depth"],
         num_classes,
-        input_shape=(size, size, 3),
-        weight_decay=settings["weight_decay"],
-    )(x)
+        settings["image_size"],
+        settings["weight_decay"],
+    )
     rate = images.schedule(settings, steps_per_epoch)
-    return images.compile_model(keras.Model(inputs, outputs), settings, rate)
+    return images.compile_model(network, settings, rate)
 
 
 def main(argv=None):
@@ -175,8 +103,8 @@ def main(argv=None):
     strategy = images.set_up_devices(args.replicas, args.threads)
 
     def train(settings, progress):
-        examples, size, classes = load(args, "train", args.limit)
-        tests, _, _ = load(args, "validation")
+        examples, size, classes = recipe.load(args, "train", args.limit)
+        tests, _, _ = recipe.load(args, "validation")
         images.train(
             settings,
             progress,

@@ -7,6 +7,7 @@ import scipy.special
 
 import experiments.rivals  # noqa: F401  (its methods)
 import keras_mmel
+from examples import cifar as recipe
 from experiments.training import cifar
 from experiments.training import images
 from tests.experiments.training import stopping
@@ -101,30 +102,13 @@ def test_a_batch_larger_than_the_data(tmp_path):
         run(tmp_path, "--method", "da", "--batch_size", "64")
 
 
-def test_balanced_subset():
-    (pictures, labels), _ = toy_images.load("cifar10")
-    # Every picture tells its label.
-    pictures[:, 0, 0, 0] = labels
-    found, of = cifar.balanced_subset(pictures, labels, 13)
-    assert sorted(np.bincount(of, minlength=10)) == [1] * 7 + [2] * 3
-    assert len({one.tobytes() for one in found}) == 13
-    np.testing.assert_array_equal(found[:, 0, 0, 0], of)
-    # The order of the data does not matter.
-    shuffled = np.random.default_rng(1).permutation(len(labels))
-    other, _ = cifar.balanced_subset(pictures[shuffled], labels[shuffled], 13)
-    np.testing.assert_array_equal(other, found)
-    assert cifar.balanced_subset(pictures, labels, None)[0] is pictures
-    with pytest.raises(ValueError, match="Received: 21 of 20"):
-        cifar.balanced_subset(pictures, labels, 21)
-
-
 @pytest.mark.usefixtures("_toy_network")
 def test_the_model_takes_raw_images():
     args = cifar.parse_arguments(["--dataset", "cifar100"])
     model = cifar.build_model(cifar.run_settings(args, "mmel-h", 0), 1).model
     pictures = toy_images.load("cifar100")[0][0]
     normalize = model.get_layer("normalization")
-    mean, std = (np.array(of["cifar100"]) for of in (cifar.MEAN, cifar.STD))
+    mean, std = (np.array(of["cifar100"]) for of in (recipe.MEAN, recipe.STD))
     np.testing.assert_allclose(
         normalize(pictures), (pictures - mean) / std, rtol=1e-4, atol=1e-5
     )
@@ -162,6 +146,6 @@ class TestVariants:
         folder = str(shared_dir / "data" / "tfds")
         words = ["--method", "mmel-h", "--epochs", "1", "--limit", "100"]
         words += ["--test_limit", "100", "--data_dir", folder]
-        record = run(tmp_path, *words, load=cifar.load_tfds)["mmel-h", 0]
+        record = run(tmp_path, *words, load=recipe.load)["mmel-h", 0]
         assert folder not in json.dumps(record)
         assert np.isfinite(record["scores"]["nll"])

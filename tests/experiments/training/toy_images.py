@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from examples import cifar as recipe
 from experiments import records
 from experiments.training import cifar
 
@@ -10,7 +11,7 @@ from experiments.training import cifar
 def load(dataset, data_dir=None):
     """Training and test set of twenty images of ten classes each."""
     rng = np.random.default_rng(0)
-    classes = cifar.CLASSES[dataset]
+    classes = recipe.CLASSES[dataset]
     colors = rng.integers(0, 200, (classes, 1, 1, 3))
 
     def draw(size):
