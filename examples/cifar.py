@@ -1,8 +1,8 @@
 r"""A ResNet on CIFAR-10 or CIFAR-100: section 4.1 of the paper.
 
-One minute on two CPU cores, to see that it works (it learns little in it):
+With `keras-mmel[datasets]`, one minute on two CPU cores, to see that it works
+(it learns little in it):
 
-    pip install 'keras-mmel[datasets]'
     python cifar.py --limit 200 --test_limit 200 --epochs 1 --depth 8 \
         --batch_size 50 --num_views 3
 

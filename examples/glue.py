@@ -1,9 +1,9 @@
 r"""BERT on a task of GLUE: section 4.2 of the paper.
 
-Two minutes on two CPU cores, to see that it works; BERT_TINY is a small masked
-LM in Hugging Face layout, which is masked LM, teacher and student:
+With `keras-mmel[text,datasets,examples]`, two minutes on two CPU cores, to see
+that it works; BERT_TINY is a small masked LM in Hugging Face layout, which is
+masked LM, teacher and student:
 
-    pip install 'keras-mmel[text,datasets,examples]'
     python glue.py --bert BERT_TINY --limit 64 --epochs 1
 
 Five minutes on two cores; expected on STS-B from a BERT of 2 layers, 128 wide:

@@ -1,8 +1,8 @@
 r"""ResNet-18, 34 or 50 on ImageNet: table 5 of the paper.
 
-Two minutes on two CPU cores, to see that it works (it learns nothing in it):
+With `keras-mmel[datasets]`, two minutes on two CPU cores, to see that it works
+(it learns nothing in it):
 
-    pip install 'keras-mmel[datasets]'
     python imagenet.py --dataset imagenette/160px-v2 --epochs 2 \
         --num_views 2 --batch_size 16 --image_size 64 --limit 200
 

@@ -14,11 +14,11 @@ is it right on the untouched digit (original), on average (mean), and under all
 
 All of them make as many steps on as many views, from the same weights.
 
-    pip install 'keras-mmel[examples]'
     python quickstart.py
 
-Three minutes on two CPU cores; nothing is downloaded. Expected, a line for each
-method, in brackets the p of a paired t-test over five seeds:
+With `keras-mmel[examples]`, three minutes on two CPU cores; nothing is
+downloaded. Expected, a line for each method, in brackets the p of a paired
+t-test over five seeds:
 
     method              original_accuracy  mean_accuracy   worst_accuracy
     uniform             96.0 ± 0.74        80.6 ± 1.1      8.1 ± 2.3

@@ -1,9 +1,8 @@
 r"""MMEL on a CSV of texts: augment, label, train, export, serve.
 
-Ten minutes on two CPU cores with BERT_TINY, a small masked LM in Hugging Face
-layout; without --masked_lm it is BERT-base from the hub, for a GPU:
+With `keras-mmel[text,datasets]`, ten minutes on two CPU cores. BERT_TINY is a
+small masked LM in Hugging Face layout; without it BERT-base comes from the hub:
 
-    pip install 'keras-mmel[text,datasets]'
     python text_quickstart.py --masked_lm BERT_TINY --learning_rate 5e-4
 
 Expected from a BERT of 2 layers, 128 wide, on made reviews (two classes, from

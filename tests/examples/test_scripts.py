@@ -51,7 +51,7 @@ def test_a_script_is_short_and_says_how_it_is_run(script):
     assert len(code.splitlines()) <= 250
     header = ast.get_docstring(ast.parse(code))
     assert f"    python {script}.py" in header
-    assert "    pip install 'keras-mmel[" in header
+    assert "With `keras-mmel[" in header
     assert "inutes on two" in header
     assert "xpected" in header
 
