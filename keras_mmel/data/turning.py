@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+import keras
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
@@ -49,8 +50,8 @@ def turn_and_shift(
     Raises:
         TypeError: If `shift` is no integer.
         ValueError: If `degrees` or `shift` is negative, or `power` is not
-            above 0; and, when the views are made, if what they are made of are
-            not such images.
+            above 0; and, when the views are made, if they are not made of
+            such images.
 
     Example:
 
@@ -61,19 +62,22 @@ def turn_and_shift(
     augment(images, seeds).shape  # (2, 5, 8, 8, 1)
     ```
     """
-    if not 0 <= degrees < math.inf:
+    if not (0 <= degrees < math.inf and 0 < power < math.inf):
         raise ValueError(
-            "`degrees` must be finite and at least 0. "
-            f"Received: degrees={degrees!r}"
-        )
-    if not 0 < power < math.inf:
-        raise ValueError(
-            f"`power` must be finite and above 0. Received: power={power!r}"
+            "`degrees` must be at least 0 and `power` above 0, both finite. "
+            f"Received: degrees={degrees!r}, power={power!r}"
         )
     shift = check_count("shift", shift, 0)
 
     def augment(images, seeds):
-        images = _checked_images(images, shift)
+        images = tf.convert_to_tensor(images)
+        if images.shape.rank != 4 or shift >= min(images.shape[1:3]):
+            raise ValueError(
+                "`turn_and_shift` must get single images (height, width, "
+                "channels), larger than `shift`; give gray images a channel, "
+                f"image[..., None]. Received: shift={shift}, images of shape "
+                f"{tuple(images.shape[1:])}"
+            )
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
         keys = tf.bitcast(tf.reshape(seeds, (-1, 2)), tf.uint64)
@@ -124,13 +128,10 @@ def _turn(images, degrees, down, right):
     zero = tf.zeros_like(angle)
     x_from = [cos, -sin, x0 - cos * x1 + sin * y1]
     y_from = [sin, cos, y0 - sin * x1 - cos * y1]
-    return tf.raw_ops.ImageProjectiveTransformV3(
-        images=tf.cast(images, tf.float32),
-        transforms=tf.stack([*x_from, *y_from, zero, zero], axis=1),
-        output_shape=[height, width],
-        interpolation="BILINEAR",
-        fill_mode="CONSTANT",
-        fill_value=0.0,
+    return keras.ops.image.affine_transform(
+        tf.cast(images, tf.float32),
+        tf.stack([*x_from, *y_from, zero, zero], axis=1),
+        data_format="channels_last",
     )
 
 
@@ -138,27 +139,3 @@ def _uniform(keys, stream):
     """Float32 in [0, 1), one for each key; streams are independent."""
     numbers = seeds_lib.fold(keys, stream) % _STEPS
     return tf.cast(numbers, tf.float32) / _STEPS
-
-
-def _checked_images(images, shift):
-    if tf.nest.is_nested(images):
-        raise ValueError(
-            "`turn_and_shift` must get images alone, not a structure. "
-            f"Received: {images}"
-        )
-    images = tf.convert_to_tensor(images)
-    if images.shape.rank != 4:
-        raise ValueError(
-            "`turn_and_shift` must get single images (height, width, "
-            "channels); unbatch a dataset of batches first, or give gray "
-            "images a channel, image[..., None]. "
-            f"Received: images of shape {tuple(images.shape[1:])}"
-        )
-    if shift >= min(images.shape[1:3]):
-        raise ValueError(
-            "`shift` must be smaller than the image: a view could show "
-            "nothing of it. "
-            f"Received: shift={shift}, images of shape "
-            f"{tuple(images.shape[1:])}"
-        )
-    return images

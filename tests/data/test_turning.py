@@ -54,7 +54,7 @@ def turn(image, degrees, down, right):
         ((9, 9, 1), "float32", (60.0, 4.0, 1)),
         ((8, 11, 3), "uint8", (180.0, 1.0, 3)),
         ((7, 6, 2), "float16", (30.0, 0.5, 0)),
-        ((5, 5, 1), "int32", (0.0, 1.0, 4)),
+        ((5, 5, 1), "int32", (0, 1.0, 4)),
     ],
 )
 def test_views_are_those_of_scipy(shape, dtype, settings, wrap):
@@ -127,10 +127,10 @@ def test_groups_are_made_of_them():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"degrees": -1.0}, "`degrees` must be finite and at least 0"),
-        ({"degrees": float("nan")}, "`degrees` must be .* Received: .*nan"),
-        ({"power": 0.0}, "`power` must be finite and above 0"),
-        ({"power": float("inf")}, "`power` must be finite and above 0"),
+        ({"degrees": -1.0}, "`degrees` must be at least 0.*degrees=-1.0"),
+        ({"degrees": float("nan")}, "both finite.*degrees=nan"),
+        ({"power": 0.0}, "`power` above 0.*power=0.0"),
+        ({"power": float("inf")}, "both finite.*power=inf"),
         ({"shift": -1}, "`shift` must be at least 0"),
     ],
 )
@@ -147,10 +147,9 @@ def test_a_shift_is_a_whole_number():
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (np.zeros((2, 4, 32, 3)), "smaller than the image.*shift=4"),
-        (np.zeros((2, 8, 32, 32, 3)), "unbatch"),
+        (np.zeros((2, 4, 32, 3)), "larger than `shift`.*shift=4"),
+        (np.zeros((2, 8, 32, 32, 3)), "single images"),
         (np.zeros((2, 28, 28)), "channel"),
-        ({"image": np.zeros((2, 32, 32, 3))}, "not a structure"),
     ],
 )
 def test_bad_images(images, message):
