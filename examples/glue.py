@@ -126,8 +126,9 @@ def train(args, source, method, labels=None):
         labels: `"teacher"` where the samples have its labels.
     """
     keras.utils.set_random_seed(args.seed)
-    label_names = read(args, "train").label_names
-    num_classes = len(label_names) if label_names else 1
+    examples, num_classes = read(args, "train"), 1
+    if examples.label_kind == "class":
+        num_classes = len(examples.label_names)
     classifier = text.load_text_classifier(args.bert, num_classes)
     options = {
         "tokenizer": classifier.tokenizer,

@@ -2,12 +2,12 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 import scipy.ndimage
 from sklearn.datasets import load_digits
 
+import keras_mmel
 from examples import quickstart
 from experiments import comparisons
 from experiments import figures
@@ -16,43 +16,56 @@ from experiments import quickstarts
 METHODS = ["uniform", "hard 1", "hard 0.3", "soft", "plain"]
 
 
+@pytest.fixture
+def toy(monkeypatch):
+    shrink(monkeypatch)
+
+
+def shrink(patch):
+    """Few digits, steps and turns."""
+    patch.setattr(quickstart, "TRAINING_DIGITS", 40)
+    patch.setattr(quickstart, "STEPS", 40)
+    patch.setattr(quickstart, "ANGLES", (-30, 0))
+    patch.setattr(quickstart, "SHIFTS", ((0, 0),))
+    load = quickstart.load
+
+    def few():
+        train, (images, labels) = load()
+        return train, (images[:20], labels[:20])
+
+    patch.setattr(quickstart, "load", few)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the toy quickstart has written."""
+    """Where the toy quickstart has written, and its record."""
     folder = tmp_path_factory.mktemp("quickstart")
+    words = ["--seeds", "1", "--out", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quickstart, "TRAINING_DIGITS", 40)
-        patch.setattr(quickstart, "STEPS", 40)
-        patch.setattr(quickstart, "ANGLES", (-30, 0))
-        patch.setattr(quickstart, "SHIFTS", ((0, 0),))
-        load = quickstart.load
-
-        def few():
-            train, (images, labels) = load()
-            return train, (images[:20], labels[:20])
-
-        patch.setattr(quickstart, "load", few)
-        quickstart.main(["--seeds", "1", "--out", str(folder)])
-        yield folder
+        shrink(patch)
+        quickstart.main(words)
+        path = str(folder / "record.json")
+        quickstarts.main(["digits", "--record", path, *words])
+    return folder
 
 
 @pytest.fixture(scope="module")
 def record(folder):
-    words = ["--record", str(folder / "record.json")]
-    quickstarts.main(["digits", *words, "--seeds", "1", "--out", str(folder)])
     return json.loads((folder / "record.json").read_text())
 
 
+@pytest.mark.usefixtures("toy")
 def test_a_table_and_a_picture(folder, capsys, monkeypatch):
     assert (folder / "differences.png").stat().st_size > 10_000
     assert len(list((folder / "runs").glob("*.json"))) == 5
     # Finished runs are not made again.
-    monkeypatch.setattr(keras.Model, "fit", None)
+    monkeypatch.setattr(keras_mmel.MMELModel, "fit", None)
     quickstart.main(["--seeds", "1", "--out", str(folder)])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["method", *quickstart.SCORES]
-    firsts = [line.partition("  ")[0] for line in lines[1:6]]
-    assert firsts[1:] == [f"{method} - uniform" for method in METHODS[1:]]
+    heading, *rows = lines[-8:-2]
+    assert heading.split() == ["method", *quickstart.SCORES]
+    firsts = [row.partition("  ")[0] for row in rows]
+    assert firsts == ["uniform"] + [f"{m} - uniform" for m in METHODS[1:]]
     assert lines[-2].startswith("In percent but for NLL; 1 seeds")
 
 

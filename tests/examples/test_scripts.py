@@ -84,7 +84,6 @@ def imported_names(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules += [alias.name for alias in node.names]
-            assert not any(alias.asname for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             modules.append(node.module)
             if node.module.partition(".")[0] == "keras_mmel":

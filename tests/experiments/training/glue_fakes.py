@@ -20,8 +20,10 @@ def source(task, split, data_dir=None, limit=None):
         )
         value = 4.0 * label if task.is_regression else label
         records.append(files.Record(str(number), texts, value))
-    kind = "value" if task.is_regression else "class"
-    return files.InMemory(records, kind, None, {"split": split})
+    kind, names = "class", ("bad", "good")
+    if task.is_regression:
+        kind, names = "value", None
+    return files.InMemory(records, kind, names, {"split": split})
 
 
 def install(monkeypatch):
