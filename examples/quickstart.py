@@ -12,7 +12,8 @@ is it right on the untouched digit (original), on average (mean), and under all
     soft       the views compared with the prediction for the original
     plain      one view of each digit, and five times as many digits a step
 
-All of them make as many steps on as many views, from the same weights.
+All of them make as many steps on as many views, from the same weights. A run
+that was stopped goes on when it is called again.
 
     python quickstart.py
 
@@ -20,9 +21,9 @@ With `keras-mmel[examples]`, three minutes on two CPU cores; nothing is
 downloaded. Expected, a line for each method, in brackets the p of a paired
 t-test over five seeds:
 
-    method              original_accuracy  mean_accuracy   worst_accuracy
-    uniform             96.0 ± 0.74        80.6 ± 1.1      8.1 ± 2.3
-    hard 1 - uniform    -0.038 (p 0.88)    +1.96 (p 0.0063)  +3.98 (p 0.041)
+    method                original_accuracy     mean_accuracy         ...
+    uniform               96.0 ± 0.74           80.6 ± 1.10           ...
+    hard 1 - uniform      -0.038 (p 0.88)       +1.96 (p 0.0063)      ...
 """
 
 import argparse
