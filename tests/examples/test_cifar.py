@@ -12,7 +12,15 @@ TOY = ["--epochs", "2", "--depth", "8", "--batch_size", "10"]
 TOY += ["--num_views", "2", "--limit", "20"]
 
 
-@pytest.mark.parametrize("method", cifar.METHODS)
+@pytest.mark.parametrize(
+    "method",
+    [
+        "da",
+        "mmel-h",
+        pytest.param("uniform", marks=pytest.mark.slow),
+        pytest.param("mmel-s", marks=pytest.mark.slow),
+    ],
+)
 def test_a_training(method, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(keras_mmel.models, "cifar_resnet", toy_images.network)
     monkeypatch.setattr(cifar, "load", toy_images.load)
