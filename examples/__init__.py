@@ -1,1 +1,1 @@
-"""Runnable scripts, one experiment each."""
+"""What a user copies: each file runs alone."""

@@ -1,21 +1,24 @@
 r"""MMEL on a CSV of texts: augment, label, train, export, serve.
 
-The whole journey on a file of your own, or on a small made one (reviews from a
-grammar, two classes), with a small BERT masked LM in Hugging Face layout at
-BERT_TINY. Five minutes on two CPU cores; docs/tables.md has what comes out:
+With `keras-mmel[text,datasets]`, ten minutes on two CPU cores. BERT_TINY is a
+small masked LM in Hugging Face layout; without it BERT-base comes from the hub:
 
-    python -m examples.text_quickstart --masked_lm BERT_TINY \
-        --learning_rate 5e-4
+    python text_quickstart.py --masked_lm BERT_TINY --learning_rate 5e-4
 
-Your file has one text column or the two of a pair; labels are words or class
-numbers, or values (regression):
+Expected from a BERT of 2 layers, 128 wide, on made reviews (two classes, from
+a grammar), half of which are kept back:
 
-    python -m examples.text_quickstart --masked_lm BERT_TINY \
-        --learning_rate 5e-4 --csv reviews.csv --text review --label stars
+    baseline   accuracy 0.8922 loss 0.1580 (3 seeds)
+    uniform    accuracy 0.8756 loss 0.1795 (3 seeds)
+    mmel-h     accuracy 0.8844 loss 0.1719 (3 seeds)
 
-Without --masked_lm it is BERT-base from the Hugging Face hub, for a GPU. The
-steps: write four samples of each training text by the masked LM; fine-tune a
-teacher on the originals and let it label all; train the same classifier three
+A file of your own has one text column or the two of a pair; labels are words or
+class numbers, or values (regression):
+
+    python text_quickstart.py --csv reviews.csv --text review --label stars
+
+The steps: write four samples of each training text by the masked LM; fine-tune
+a teacher on the originals and let it label all; train the same classifier three
 ways, `baseline` on the originals, `uniform` and `mmel-h` on groups of five
 views; export the last one as a SavedModel that takes strings, and ask it. All
 three take as many steps; one of the last two sees five times the texts.
@@ -27,8 +30,6 @@ import os
 import pathlib
 import random
 import shutil
-import sys
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -37,9 +38,6 @@ import numpy as np
 import tensorflow as tf
 
 import keras_mmel
-from examples import fine_tuning
-from examples import records
-from examples import runs
 from keras_mmel import text
 from keras_mmel.text import files
 
@@ -63,7 +61,6 @@ DEGREES = ("", "very ", "really ", "rather ", "quite ", "simply ")
 
 def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
-        prog="python -m examples.text_quickstart",
         description=__doc__.partition("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
@@ -80,12 +77,9 @@ def parse_arguments(argv=None):
     add("--learning_rate", type=float, default=3e-5)
     add("--max_length", type=int, default=64, help="tokens of a text")
     add("--seeds", type=int, default=3, help="runs of each method")
-    add("--work_dir", default="runs/text_quickstart", help="data and models")
-    add("--out", default="runs/text_quickstart.json", help="the record")
-    args = parser.parse_args(argv)
-    runs.check_positive(parser, args, ("epochs", "batch_size", "seeds"))
-    args.work_dir = pathlib.Path(args.work_dir)
-    return args
+    work_dir = pathlib.Path("runs/text_quickstart")
+    add("--work_dir", type=pathlib.Path, default=work_dir, help="data, models")
+    return parser.parse_args(argv)
 
 
 def make_reviews(count, seed):
@@ -102,8 +96,8 @@ def make_reviews(count, seed):
         degree = rng.choice(DEGREES)
         return f"the {part} was {degree}{rng.choice(WORDS[good].split())}"
 
-    found = {}
-    while len(found) < count:
+    labels = {}
+    while len(labels) < count:
         good = rng.random() < 0.5
         thing = rng.choice(list(PARTS))
         a, b = rng.sample(PARTS[thing], 2)
@@ -115,10 +109,10 @@ def make_reviews(count, seed):
         elif kind == 3:
             end = f"and that counts in a {thing}."
             review = f"Although {first}, {opinion(b, good)}, {end}"
-        found.setdefault(review, int(good))
+        labels.setdefault(review, int(good))
     reviews = [
-        files.Record(str(number), (review,), good)
-        for number, (review, good) in enumerate(found.items())
+        files.Record(str(number), (review,), label)
+        for number, (review, label) in enumerate(labels.items())
     ]
     return files.InMemory(reviews, "class", ("bad", "good"), {"made": count})
 
@@ -128,20 +122,33 @@ def split(source, test_fraction):
     numbers = list(range(len(source)))
     random.Random(0).shuffle(numbers)
     cut = round(len(source) * test_fraction)
-    found = list(source.read(0, len(source)))
+    records = list(source.read(0, len(source)))
     return [
         files.InMemory(
-            [found[number] for number in sorted(part)],
+            [records[number] for number in sorted(chosen)],
             source.label_kind,
             source.label_names,
             source.describe() | {"part": name, "fraction": test_fraction},
         )
-        for name, part in (("train", numbers[cut:]), ("test", numbers[:cut]))
+        for name, chosen in (("train", numbers[cut:]), ("test", numbers[:cut]))
     ]
 
 
+def compile_model(model, num_classes, learning_rate, steps):
+    """Adam with linear decay to 0; the squared error for one output."""
+    rate = keras.optimizers.schedules.PolynomialDecay(
+        learning_rate, steps, end_learning_rate=0.0
+    )
+    loss, metrics = keras.losses.MeanSquaredError(), []
+    if num_classes > 1:
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        metrics = ["accuracy"]
+    # Epsilon as in BERT's own code.
+    model.compile(keras.optimizers.Adam(rate, epsilon=1e-6), loss, metrics)
+
+
 def train(args, num_classes, test, method, data, seed):
-    """Fine-tune a classifier by one method; the model and its run."""
+    """Fine-tune a classifier by one method; the model and its scores."""
     keras.utils.set_random_seed(seed)
     model = text.load_text_classifier(args.masked_lm, num_classes)
     length = {"tokenizer": model.tokenizer, "max_length": args.max_length}
@@ -159,13 +166,8 @@ def train(args, num_classes, test, method, data, seed):
     else:
         model = keras_mmel.MMELModel(model, OBJECTIVES[method])
         data = text.read_augmented(data, num_views=args.num_views, **options)
-    fine_tuning.compile_model(
-        model,
-        args.learning_rate,
-        args.epochs * int(data.cardinality()),
-        fine_tuning.loss_of(num_classes),
-        metrics=["accuracy"] if num_classes > 1 else [],
-    )
+    steps = args.epochs * int(data.cardinality())
+    compile_model(model, num_classes, args.learning_rate, steps)
     log = model.fit(
         data, epochs=args.epochs, callbacks=[counter], shuffle=False, verbose=0
     )
@@ -186,25 +188,24 @@ def serve(args, classifier, source):
         label_names=source.label_names,
     )
     ask = tf.saved_model.load(path).signatures["serving_default"]
-    texts = [one.texts for one in source.read(0, 3)]
+    texts = [record.texts for record in source.read(0, 3)]
     names = ("text",) if source.num_texts == 1 else ("text_a", "text_b")
     sides = map(tf.constant, zip(*texts, strict=True))
     answers = ask(**dict(zip(names, sides, strict=True)))
-    found = [values.numpy() for values in answers.values()]
-    for asked, *said in zip(texts, *found, strict=True):
-        print(" | ".join(asked), "->", *said)
+    values = [answer.numpy() for answer in answers.values()]
+    for asked, *answer in zip(texts, *values, strict=True):
+        print(" | ".join(asked), "->", *answer)
 
 
-def main(argv=None):
-    args = parse_arguments(argv)
-    start = time.perf_counter()
-    for part in ("augmented", "labelled", "served"):
-        shutil.rmtree(args.work_dir / part, ignore_errors=True)
+def run(args):
+    """The whole journey; sizes, scores of the teacher, and all runs."""
+    for folder in ("augmented", "labelled", "served"):
+        shutil.rmtree(args.work_dir / folder, ignore_errors=True)
     source = make_reviews(600, seed=0)
     if args.csv:
         source = files.from_csv(args.csv, args.text, args.label)
     source, test_source = split(source, args.test_fraction)
-    labels = [one.label for one in source.records]
+    labels = [record.label for record in source.records]
     num_classes = 1 + max(labels) if source.label_kind == "class" else 1
     print("augment", flush=True)
     augmenter = text.MaskedLMAugmenter(
@@ -216,34 +217,32 @@ def main(argv=None):
     augmented = args.work_dir / "augmented"
     text.write_augmented(augmented, source, augmenter)
     print("teacher", flush=True)
-    run = functools.partial(train, args, num_classes, test_source)
-    teacher, of_teacher = run("baseline", source, seed=0)
-    labelled = args.work_dir / "labelled"
-    length = {"max_length": args.max_length}
-    text.label_augmented(augmented, teacher, labelled, **length)
-    found = []
+    train_one = functools.partial(train, args, num_classes, test_source)
+    teacher, teacher_run = train_one("baseline", source, seed=0)
+    labelled, length = args.work_dir / "labelled", args.max_length
+    text.label_augmented(augmented, teacher, labelled, max_length=length)
+    runs = []
     for method in OBJECTIVES:
         print(f"train {method}", flush=True)
         data = source if method == "baseline" else labelled
         for seed in range(args.seeds):
-            model, made = run(method, data, seed)
-            found.append(made)
+            model, one_run = train_one(method, data, seed)
+            runs.append(one_run)
     serve(args, model.model, test_source)
-    runs.print_scores(found)
-    words = sys.argv[1:] if argv is None else argv
-    records.write_record(
-        args.out,
-        {
-            "command": records.command_line([__file__, *words]),
-            "method": "text quickstart",
-            "settings": {"epochs": args.epochs, "num_views": args.num_views},
-            "examples": {"train": len(source), "test": len(test_source)},
-            "environment": records.environment(),
-            "hours": (time.perf_counter() - start) / 3600,
-            "teacher": of_teacher["scores"],
-            "runs": found,
-        },
-    )
+    return {
+        "examples": {"train": len(source), "test": len(test_source)},
+        "teacher": teacher_run["scores"],
+        "runs": runs,
+    }
+
+
+def main(argv=None):
+    runs = run(parse_arguments(argv))["runs"]
+    for method in OBJECTIVES:
+        scores = [run["scores"] for run in runs if run["method"] == method]
+        means = {k: np.mean([one[k] for one in scores]) for k in scores[0]}
+        words = [f"{name} {mean:.4f}" for name, mean in means.items()]
+        print(f"{method:10}", *words, f"({len(scores)} seeds)")
 
 
 if __name__ == "__main__":

@@ -39,10 +39,10 @@ import tensorflow as tf
 
 import keras_mmel
 from examples import quickstart
-from examples import records
-from examples import runs
 from experiments import RESULTS
 from experiments import digits_views
+from experiments import records
+from experiments.training import runs
 
 OBJECTIVES = ("uniform", "hard", "soft")
 METHODS = ("plain", *OBJECTIVES, "uniform-whole", "hard-whole")

@@ -4,9 +4,9 @@ import itertools
 import pathlib
 import statistics
 
-from examples import records
 from experiments import markdown
 from experiments import paired
+from experiments import records
 
 ORDER = ("plain", "uniform", "hard", "soft", "uniform-whole", "hard-whole")
 ORDER += ("uniform-fewer", "hard-fewer")

@@ -5,7 +5,7 @@ import pathlib
 import tensorflow as tf
 
 import keras_mmel
-from examples import records
+from experiments import records
 from keras_mmel.comparison import Comparison
 
 RUNS = pathlib.Path("runs/evidence")

@@ -15,12 +15,12 @@ import keras
 import numpy as np
 
 import keras_mmel
-from examples import fine_tuning
-from examples import glue_tasks
-from examples import records
 from experiments import evidence
+from experiments.training import fine_tuning
+from experiments.training import glue_tasks
 from keras_mmel import text
 from keras_mmel.text import files
+from keras_mmel.whole_files import replacing
 
 Hard = keras_mmel.objectives.Hard
 EXAMPLES, HELD_OUT, VIEWS, GROUPS, EPOCHS = 1000, 500, 5, 8, 3
@@ -90,7 +90,7 @@ def prepare(options, task, folder):
             drop_remainder=True,
         )
         teacher.fit(data, epochs=EPOCHS, shuffle=False, verbose=2)
-        with records.replacing(path) as file:
+        with replacing(path) as file:
             teacher.save(file)
     teacher = keras.saving.load_model(path, compile=False)
     length = {"max_length": LONGEST[task.name]}

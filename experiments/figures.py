@@ -6,10 +6,10 @@ import statistics
 import matplotlib.figure
 import numpy as np
 
-from examples import quickstart
-from examples import records
 from experiments import digits_table
 from experiments import paper_tables
+from experiments import records
+from keras_mmel.comparison import Comparison
 
 # Okabe and Ito's colours: told apart by all readers and on grey print.
 COLORS = {
@@ -38,7 +38,7 @@ def write(
     found = {}
     if (results / "quickstart.json").exists():
         record = records.read_record(results / "quickstart.json")
-        found["quickstart"] = quickstart.draw(record)
+        found["quickstart"] = quickstart(record)
     mechanism_path = results / "evidence" / "mechanism.json"
     if mechanism_path.exists():
         found["mechanism"] = mechanism(records.read_record(mechanism_path))
@@ -56,6 +56,34 @@ def write(
             folder / f"{name}.png", dpi=130, metadata={"Software": None}
         )
     return [folder / f"{name}.png" for name in found]
+
+
+# The quickstart
+
+
+def quickstart(record: dict) -> matplotlib.figure.Figure:
+    """Weighted views of digits, and worst-view accuracies by seed."""
+    comparison = Comparison(record["runs"], record["baseline"])
+    groups, weights = record["views"]["pixels"], record["views"]["weights"]
+    figure = matplotlib.figure.Figure((9, 3.2), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    panels = left.subplots(len(groups), len(groups[0]), squeeze=False)
+    for row, group in enumerate(groups):
+        for column, pixels in enumerate(group):
+            panel = panels[row, column]
+            panel.imshow(np.array(pixels), cmap="gray_r", vmin=0, vmax=16)
+            panel.set_title(f"{weights[row][column]:.2f}", fontsize="small")
+            panel.set_axis_off()
+    left.suptitle("Views of three digits and their weights", fontsize="medium")
+    panel = right.subplots()
+    for place, method in enumerate(comparison.methods):
+        values = comparison.values(method, "worst_accuracy") * 100
+        panel.plot(values, [place] * len(values), "o", color="0.7", ms=4)
+        panel.plot(values.mean(), place, "D", color="C0")
+    panel.set_yticks(range(len(comparison.methods)), comparison.methods)
+    panel.invert_yaxis()
+    panel.set_xlabel("right under all 45 turns and shifts, %")
+    return figure
 
 
 # While a network learns

@@ -12,10 +12,10 @@ import sys
 
 import numpy as np
 
-from examples import glue_tasks
-from examples import records
-from examples.glue_tasks import TASKS
 from experiments import RESULTS
+from experiments import records
+from experiments.training import glue_tasks
+from experiments.training.glue_tasks import TASKS
 
 
 def constant_score(task, training_labels, labels):

@@ -12,8 +12,8 @@ import keras
 import numpy as np
 
 import keras_mmel
-from examples import records
 from experiments import evidence
+from experiments import records
 from experiments import rotated_digits
 from keras_mmel.objectives import view_weights
 

@@ -5,9 +5,9 @@ import pathlib
 import statistics
 from collections.abc import Iterable
 
-from examples import records
 from experiments import markdown
 from experiments import paired
+from experiments import records
 from experiments.reproduce import registry
 from experiments.reproduce.cells import Cell
 from experiments.reproduce.cells import Places

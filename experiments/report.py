@@ -14,9 +14,9 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from examples.records import ROOT
 from experiments import RESULTS
 from experiments import tables
+from experiments.records import ROOT
 
 
 def pages(root: pathlib.Path) -> list[pathlib.Path]:

@@ -7,7 +7,7 @@ r"""Other ways to train on groups of views, for comparison at equal cost.
                         of the views' predictions
 
 They are here and not in the package: what a peer is, its authors say. On CIFAR,
-with the options of `examples.cifar`, whose methods are there as well:
+with the options of `experiments.training.cifar`, whose methods are there too:
 
     python -m experiments.rivals --method maxup tilted consistency
 
@@ -24,8 +24,8 @@ import keras
 from keras import ops
 
 import keras_mmel
-from examples import cifar
-from examples import images
+from experiments.training import cifar
+from experiments.training import images
 from keras_mmel import objectives
 
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 import keras_mmel
 from examples import cifar
-from examples import rotated
+from examples import quickstart
 from experiments import evidence
 from experiments import rivals
 
@@ -49,7 +49,7 @@ def halved(images):
 @functools.cache
 def load(size, data_dir):
     """Training, held-out and test images, 16x16."""
-    (images, labels), test = cifar.load_tfds("cifar10", data_dir)
+    (images, labels), test = cifar.load("cifar10", data_dir)
     chosen = cifar.balanced_subset(images, labels, size + HELD_OUT)
     images, labels = halved(chosen[0]), chosen[1]
     rest = slice(size, None)
@@ -119,11 +119,13 @@ def run(options):
     epochs = steps // EPOCH
     train, held_out, test = load(size, options.data_dir)
     augment = (
-        rotated.rotated_views(60.0, 4.0, 1, flip=True)
+        keras_mmel.data.turn_and_shift(60.0, 4.0, 1, flip=True)
         if is_p2
         else keras_mmel.data.crop_and_flip(2)
     )
-    functions = rotated.grid(ANGLES) if is_p2 else rotated.grid((0,), SHIFTS)
+    functions = (
+        quickstart.turns(ANGLES) if is_p2 else quickstart.turns((0,), SHIFTS)
+    )
     chosen_by = "mean_accuracy" if is_p2 else "original_nll"
     test_grid = grid_of(test, functions)
     held_out_grid = grid_of(held_out, functions)

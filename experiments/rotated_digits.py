@@ -18,7 +18,6 @@ import tensorflow as tf
 
 import keras_mmel
 from examples import quickstart
-from examples import rotated
 from experiments import evidence
 from experiments import rivals
 
@@ -76,7 +75,7 @@ def groups_of(train, power, augment_original):
         examples = tf.data.Dataset.from_tensor_slices(train)
         return keras_mmel.data.group_views(
             examples.repeat(passes),
-            rotated.rotated_views(60.0, power, shift=1),
+            keras_mmel.data.turn_and_shift(60.0, power, shift=1),
             VIEWS,
             GROUPS,
             seed=seed,
@@ -97,7 +96,7 @@ def main():
     train, test = load()
     grid = keras_mmel.data.grid_views(
         tf.data.Dataset.from_tensor_slices(test),
-        rotated.grid(ANGLES, SHIFTS),
+        quickstart.turns(ANGLES, SHIFTS),
         batch_size=100,
     ).cache()
     for power in options.power:

@@ -10,7 +10,6 @@ import pathlib
 import re
 import statistics
 
-from examples.glue_tasks import TASKS
 from experiments import comparisons
 from experiments import costs
 from experiments import digits_table
@@ -20,6 +19,7 @@ from experiments import paper_page
 from experiments import paper_tables
 from experiments.reproduce import paper
 from experiments.reproduce import registry
+from experiments.training.glue_tasks import TASKS
 
 _TABLE = re.compile(
     r"(<!-- table ([\w.-]+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL

@@ -12,9 +12,6 @@ import re
 
 from keras_mmel_cli import shared
 
-# Tasks whose columns are known, so that --text may be left out.
-_GLUE = "glue/"
-
 # NAME/CONFIG:VERSION, as TFDS writes it.
 _TFDS_NAME = re.compile(r"\w+(/[\w.,=+-]+)*(:[\w.*]+)?")
 
@@ -118,8 +115,12 @@ def check(options: argparse.Namespace) -> None:
             "--label_names are for files; TFDS has its own. "
             f"Received: --data {name}"
         )
-    is_glue = name.startswith(_GLUE) and not shared.is_table(name)
-    if not options.text and not is_glue:
+    if options.text:
+        return
+    if name.startswith("glue/"):
+        # Its text columns are known where it is read.
+        options.label = options.label or "label"
+    else:
         raise ValueError(
             "--text is needed with the name of the text column, or of both "
             f"of a pair. Received: --data {name}"
@@ -171,21 +172,16 @@ def make_augmenter(options: argparse.Namespace):
 def _open_source(options):
     from keras_mmel import extras
     from keras_mmel.text.files import from_tfds
-    from keras_mmel.text.sources.tfds import GLUE_COLUMNS
 
     if shared.is_table(options.data):
         return shared.open_table(options, options.data)
-    columns, label = options.text, options.label
-    if not columns:
-        task = options.data.removeprefix(_GLUE).partition(":")[0]
-        columns, label = GLUE_COLUMNS.get(task, ()), label or "label"
     tfds = extras.need("tensorflow_datasets", "datasets")
     try:
         return from_tfds(
             options.data,
             options.split,
-            columns,
-            label,
+            options.text,
+            options.label,
             options.id,
             options.data_dir,
         )

@@ -29,12 +29,13 @@ import numpy as np
 
 # For its methods.
 import experiments.rivals  # noqa: F401
-from examples import cifar
-from examples import images
-from examples import records
+from examples import cifar as recipe
 from experiments import RESULTS
+from experiments import records
 from experiments.benchmarks import jax_training
 from experiments.benchmarks import packed_images
+from experiments.training import cifar
+from experiments.training import images
 
 TRAINING_IMAGES = 50_000
 # Steps of one program. Every run whose epoch has a multiple of it shares the
@@ -46,7 +47,7 @@ def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
         prog="python -m experiments.benchmarks.gpu_cifar",
         description=__doc__.partition("\n")[0],
-        epilog="Further options are those of examples.cifar.",
+        epilog="Further options are those of experiments.training.cifar.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
@@ -180,8 +181,8 @@ def main(argv=None, load=packed_images.load):
             f"Without --limit, `images` must have all {TRAINING_IMAGES} "
             f"images. Received: a folder with {len(train_set[0])}"
         )
-    train_set = cifar.balanced_subset(*train_set, args.limit)
-    test_set = cifar.balanced_subset(*test_set, args.test_limit)
+    train_set = recipe.balanced_subset(*train_set, args.limit)
+    test_set = recipe.balanced_subset(*test_set, args.test_limit)
     words = sys.argv[1:] if argv is None else argv
     command = records.command_line([__file__, *words])
     trainings = Trainings()

@@ -68,7 +68,7 @@ def main(argv=None):
     parser.add_argument("--dataset", choices=cifar.CLASSES, default="cifar10")
     parser.add_argument("--data_dir", help="TFDS folder; else download")
     args = parser.parse_args(argv)
-    sets = cifar.load_tfds(args.dataset, args.data_dir)
+    sets = cifar.load(args.dataset, args.data_dir)
     for path in pack(*sets, args.folder):
         print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from examples import records
 from experiments import RESULTS
+from experiments import records
 
 _START = time.time()
 

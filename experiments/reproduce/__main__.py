@@ -20,13 +20,13 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from examples import runs
 from experiments import RESULTS
 from experiments.reproduce import registry
 from experiments.reproduce.cells import Places
 from experiments.reproduce.cells import command
 from experiments.reproduce.cells import runs_of
 from experiments.reproduce.cells import without_record
+from experiments.training import runs
 
 
 def parse_arguments(argv=None):

@@ -6,7 +6,7 @@ import pathlib
 import shlex
 from collections.abc import Iterable
 
-from examples import records
+from experiments import records
 from experiments.reproduce.paper import PaperValue
 
 
@@ -19,7 +19,8 @@ class Cell:
         row: Its row in the table of the report.
         column: Its column there; begins with the method.
         name: Unique in its table; `--only` also matches parts of it.
-        module: The script that makes it, for example `"examples.cifar"`.
+        module: The script that makes it, such as
+            `"experiments.training.cifar"`.
         arguments: Its command line without the seed.
         seeds: One run for each.
         scores: What the number is called in a record: one name, or two where

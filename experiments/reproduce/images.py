@@ -96,7 +96,7 @@ def table5(scale: str, places: Places) -> list[Cell]:
             row=f"ResNet{of['depth']}",
             column=of["method"],
             name=f"resnet{of['depth']}-{of['method']}",
-            module="examples.imagenet",
+            module="experiments.training.imagenet",
             arguments=(
                 *("--method", of["method"], "--depth", str(of["depth"])),
                 *(small if scale == "small" else ()),
@@ -151,6 +151,7 @@ def _cifar(
         shape += ["--epochs", epochs, "--eval_every", epochs]
     if batch != BATCH["paper"]:
         shape += ["--batch_size", str(batch)]
+    script = "rivals" if method in RIVALS else "training.cifar"
     row, column = f"{dataset} ResNet{depth}", method + suffix
     row += "" if limit is None else f", {limit} images"
     return Cell(
@@ -158,7 +159,7 @@ def _cifar(
         row=row,
         column=column,
         name=f"{row.replace(',', '')} {column}".lower().replace(" ", "-"),
-        module="experiments.rivals" if method in RIVALS else "examples.cifar",
+        module=f"experiments.{script}",
         arguments=(
             *("--method", method, "--depth", str(depth), *shape),
             *("--dataset", dataset),

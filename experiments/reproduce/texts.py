@@ -4,11 +4,11 @@ At `--scale small` a small BERT is masked LM, teacher and student, on the four
 tasks of GLUE that are small. A small cell has no value of the paper beside it.
 """
 
-from examples.glue_tasks import TASKS
 from experiments.reproduce.cells import Cell
 from experiments.reproduce.cells import Places
 from experiments.reproduce.paper import PaperValue
 from experiments.reproduce.paper import read
+from experiments.training.glue_tasks import TASKS
 
 PAPER_SEEDS = (0, 1, 2, 3, 4)
 SMALL_SEEDS = (0, 1, 2)
@@ -161,13 +161,13 @@ def _cell(
     scores = [f"{REPORT}.{metric}"]
     if task == "mnli" and scale == "paper":
         scores.append(f"{REPORT}.{metric}_mismatched")
-    first = ("examples.glue", "prepare", *common)
+    first = ("experiments.training.glue", "prepare", *common)
     return Cell(
         table=table,
         row=f"{task} ({metric})",
         column=method + suffix,
         name=f"{task}-{method}{suffix}".replace(" ", "-"),
-        module="examples.glue",
+        module="experiments.training.glue",
         arguments=("train", "--method", method, *common, *options),
         seeds=seeds,
         scores=tuple(scores),

@@ -11,6 +11,7 @@ from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.grids import grid_views
 from keras_mmel.data.grouping import group_views
 from keras_mmel.data.lifting import per_view
+from keras_mmel.data.turning import turn_and_shift
 
 __all__ = [
     "EpochCounter",
@@ -18,4 +19,5 @@ __all__ = [
     "grid_views",
     "group_views",
     "per_view",
+    "turn_and_shift",
 ]

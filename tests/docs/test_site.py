@@ -82,9 +82,12 @@ def test_named_tests_modules_and_files_exist(page):
         source = (ROOT / name).read_text(encoding="utf-8")
         if test:
             assert f"def {test}(" in source, f"{name}::{test}"
-    pattern = r"python -m (examples[\w.]*\w)"
+    pattern = r"python -m ((?:examples|experiments)[\w.]*\w)"
     for module in re.findall(pattern, text):
         assert importlib.util.find_spec(module), module
+    pattern = r"python (examples/\w+\.py)"
+    for name in re.findall(pattern, text):
+        assert (ROOT / name).exists(), name
     pattern = r"`((?:docs|examples|experiments|keras_mmel\w*)/[\w/]+\.\w+)`"
     for name in re.findall(pattern, text):
         assert (ROOT / name).exists(), name

@@ -1,22 +1,37 @@
+"""The example on ImageNet at toy size, and its views."""
+
 import functools
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from examples import imagenet
-from examples import records
-from tests.examples import toy_images
-
-TOY = ["--epochs", "1", "--batch_size", "4", "--num_views", "2"]
-TOY += ["--image_size", "32"]
+from tests.experiments.training import toy_images
+from tests.experiments.training.test_imagenet import TOY
+from tests.experiments.training.test_imagenet import fake_load
 
 
-def fake_load(args, split, limit=None):
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (8, 32, 32, 3)).astype("uint8")
-    labels = np.arange(8) % 3
-    return tf.data.Dataset.from_tensor_slices((images, labels)), 8, 3
+@pytest.mark.parametrize("method", ["da", "mmel-s"])
+def test_a_training(method, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(imagenet, "load", fake_load)
+    small = functools.partial(toy_images.network, 18)
+    monkeypatch.setitem(imagenet.NETWORKS, 18, small)
+    path = tmp_path / "models" / "a.keras"
+    imagenet.main([*TOY, "--method", method, "--out", str(path)])
+    line = capsys.readouterr().out.splitlines()[-1]
+    examples, _, _ = fake_load(None, "validation")
+    images, labels = map(np.array, zip(*examples, strict=True))
+    model = keras.saving.load_model(path, compile=False)
+    right = model.predict(images, verbose=0).argmax(axis=1) == labels
+    assert line == f"accuracy {right.mean():.4f}"
+
+
+def test_replicas_share_a_batch(capsys):
+    with pytest.raises(SystemExit):
+        imagenet.parse_arguments(["--replicas", "3"])
+    assert "must be a multiple of --replicas" in capsys.readouterr().err
 
 
 def gradient(shape):
@@ -51,23 +66,3 @@ def test_views_are_parts_of_the_image():
         areas.append(abs(height * width) / 64**2)
     assert 8 < sum(flips) < 32
     assert 0.04 < min(areas) < 0.5 < max(areas) <= 1
-
-
-@pytest.mark.parametrize("method", ["da", "mmel-h"])
-def test_a_run_leaves_a_record_and_is_not_repeated(
-    method, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(imagenet, "load", fake_load)
-    small = functools.partial(toy_images.network, 18)
-    monkeypatch.setitem(imagenet.NETWORKS, 18, small)
-    words = [*TOY, "--method", method, "--out", str(tmp_path / "out")]
-    words += ["--work_dir", str(tmp_path / "work")]
-    imagenet.main(words)
-    (record,) = records.read_records(tmp_path / "out")
-    assert imagenet.record_path([*words, "--seeds", "0"]).exists()
-    assert record["method"] == method
-    assert np.isfinite(record["scores"]["nll"])
-    assert record["settings"]["num_views"] == (1 if method == "da" else 2)
-    monkeypatch.setattr(imagenet, "load", None)
-    imagenet.main(words)
-    assert "finished before" in capsys.readouterr().out

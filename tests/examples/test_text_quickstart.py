@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from examples import text_quickstart
+from experiments import quickstarts
 from keras_mmel.text import files
 from tests.text.tiny import make_checkpoint
 
@@ -20,8 +21,8 @@ def run(folder, rows, *words):
     with open("mine.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     words = ["--masked_lm", str(preset), "--csv", "mine.csv", *TOY, *words]
-    text_quickstart.main(words)
-    return json.loads((folder / "runs/text_quickstart.json").read_text())
+    quickstarts.main(["text", "--record", "record.json", *words])
+    return json.loads((folder / "record.json").read_text())
 
 
 @pytest.mark.slow
@@ -40,7 +41,8 @@ def test_pairs(tmp_path, monkeypatch, capsys):
         assert len(one["curves"]["loss"]) == 1
         correct = one["scores"]["accuracy"] * 12
         assert correct == pytest.approx(round(correct), abs=1e-4)
-    command = "python -m examples.text_quickstart --masked_lm bert --csv mine"
+    command = "python -m experiments.quickstarts text --record record.json "
+    command += "--masked_lm bert --csv mine"
     assert record["command"].startswith(command)
     # Views are of the training texts; the server takes strings.
     folder = tmp_path / "runs" / "text_quickstart"

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from examples import records
 from experiments import RESULTS
 from experiments import digits
 from experiments import digits_views
-from tests.examples.toy_images import digits_network
+from experiments import records
+from tests.experiments.training.toy_images import digits_network
 
 
 def settings(method, shift=2):

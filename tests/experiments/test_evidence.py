@@ -10,7 +10,7 @@ from experiments import evidence
 from experiments import few_labels_text
 from experiments import rotated_cifar
 from experiments import rotated_digits
-from tests.examples import glue_fakes
+from tests.experiments.training import glue_fakes
 from tests.text import tiny
 
 

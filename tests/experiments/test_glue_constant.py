@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from examples import records
-from examples.glue_tasks import TASKS
 from experiments import glue_constant
-from tests.examples import glue_fakes
+from experiments import records
+from experiments.training.glue_tasks import TASKS
+from tests.experiments.training import glue_fakes
 
 
 def test_the_answer_is_the_most_common_one_of_training():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from examples import records
 from experiments import RESULTS
 from experiments import comparisons
 from experiments import figures
 from experiments import markdown
 from experiments import paper_tables
+from experiments import records
 from experiments import report
 from experiments import tables
 from experiments.reproduce.cells import Cell

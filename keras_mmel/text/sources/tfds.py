@@ -13,26 +13,24 @@ from keras_mmel.text.sources.plain import as_columns
 from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.records import Record
 
-GLUE_COLUMNS = {
-    "cola": ("sentence",),
-    "sst2": ("sentence",),
-    "mrpc": ("sentence1", "sentence2"),
-    "stsb": ("sentence1", "sentence2"),
-    "qqp": ("question1", "question2"),
-    "mnli": ("premise", "hypothesis"),
-    "qnli": ("question", "sentence"),
-    "rte": ("sentence1", "sentence2"),
-}
-"""The texts of each task of GLUE, as TFDS names them in "glue/TASK"."""
-
 # Rows that come to NumPy at a time: one by one takes many times as long.
 _BATCH = 1024
+
+# Text features of the data sets that have not one named "sentence": pairs of
+# GLUE.
+_PAIRS = dict.fromkeys(
+    ("glue/mrpc", "glue/rte", "glue/stsb"), ("sentence1", "sentence2")
+) | {
+    "glue/qqp": ("question1", "question2"),
+    "glue/qnli": ("question", "sentence"),
+    "glue/mnli": ("premise", "hypothesis"),
+}
 
 
 def from_tfds(
     name: str,
     split: str = "train",
-    columns: str | Sequence[str] = ("sentence",),
+    columns: str | Sequence[str] | None = None,
     label: str | None = "label",
     id: str | None = None,
     data_dir: str | os.PathLike | None = None,
@@ -43,7 +41,8 @@ def from_tfds(
         name: Of the data set, such as "glue/rte"; a path is taken for a
             directory that TFDS has prepared.
         split: A split or a part of one, such as "train" or "train[:100]".
-        columns: The feature with the text, or the two of a pair.
+        columns: The feature with the text, or the two of a pair; `None` for
+            those of a task of GLUE, and for one named "sentence".
         label: The feature with the label: integers are classes, real numbers
             values (regression); `None` for no labels, or hidden ones.
         id: The feature with the ids, unique; the number of the example, from
@@ -63,11 +62,12 @@ def from_tfds(
     ```python
     from keras_mmel.text.files import from_tfds
 
-    rte = from_tfds(
-        "glue/rte", "train", ["sentence1", "sentence2"], id="idx"
-    )
+    rte = from_tfds("glue/rte", "train", id="idx")
+    films = from_tfds("imdb_reviews", "train", "text")
     ```
     """
+    if columns is None:
+        columns = _PAIRS.get(str(name).partition(":")[0], "sentence")
     tfds = extras.need("tensorflow_datasets", "datasets")
     builder = prepared(name, data_dir)
     columns = as_columns("columns", columns)

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.testing import assert_array_equal
 
-from examples import cifar
-from examples import records
+from examples import cifar as recipe
+from experiments import records
 from experiments.benchmarks import packed_images
 from tests import cases
-from tests.examples import toy_images
+from tests.experiments.training import toy_images
 from tests.scripts.child import run
 
 needs_jax = pytest.mark.skipif(
@@ -74,12 +74,12 @@ def test_packed_images(tmp_path):
     assert_array_equal(tests[0], test_set[0])
     assert_array_equal(np.sort(found[1]), np.sort(train_set[1]))
     # The first file alone has the same few, in the same order.
-    whole = cifar.balanced_subset(*train_set, 20)
+    whole = recipe.balanced_subset(*train_set, 20)
     paths[1].unlink()
     found, _ = packed_images.load(tmp_path)
     assert len(found[0]) == 90
     for part, expected in zip(
-        cifar.balanced_subset(*found, 20), whole, strict=True
+        recipe.balanced_subset(*found, 20), whole, strict=True
     ):
         assert_array_equal(part, expected)
     with pytest.raises(FileNotFoundError, match="Received"):

@@ -1,10 +1,10 @@
 import pytest
 
-from examples import cifar
-from examples import glue_settings as glue
 from experiments.reproduce import registry
 from experiments.reproduce.cells import Places
 from experiments.reproduce.cells import runs_of
+from experiments.training import cifar
+from experiments.training import glue_settings as glue
 
 WITHOUT_PAPER = ("rivals", "equal_steps", "lambda_p")
 WITHOUT_PAPER += ("figure2", "glue_lambda_p", "glue_views")

@@ -1,7 +1,11 @@
+import types
+
 import pytest
 import tensorflow_datasets as tfds
+from tensorflow_datasets.text import glue
 
 from keras_mmel.text import files
+from keras_mmel.text.sources import tfds as tfds_source
 from tests.text.files import fakes
 
 PAIR = ["text_a", "text_b"]
@@ -76,11 +80,31 @@ def test_hidden_labels_are_refused_at_once(tmp_path):
         files.from_tfds(tmp_path, "train", "text_a", "label", "example_id")
 
 
+@pytest.mark.parametrize(
+    "task", ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
+)
+@pytest.mark.parametrize("version", ["", ":2.0.0"])
+def test_text_columns_of_glue_are_known(task, version, monkeypatch):
+    (config,) = (c for c in glue.Glue.BUILDER_CONFIGS if c.name == task)
+    columns = []
+
+    def stop(features, asked, label, id):
+        columns.extend(asked)
+        raise KeyboardInterrupt
+
+    builder = types.SimpleNamespace(info=types.SimpleNamespace(features={}))
+    monkeypatch.setattr(tfds_source, "prepared", lambda *_: builder)
+    monkeypatch.setattr(tfds_source, "_check_features", stop)
+    with pytest.raises(KeyboardInterrupt):
+        files.from_tfds(f"glue/{task}{version}")
+    assert columns == list(config.text_features)
+
+
 def test_real_data(shared_dir):
     """Values; `tests/cli/test_commands.py` reads the classes of a pair."""
     data_dir, split = shared_dir / "data" / "tfds", "validation"
     name, columns = "glue/stsb", ["sentence1", "sentence2"]
-    source = files.from_tfds(name, split, columns, "label", "idx", data_dir)
+    source = files.from_tfds(name, split, id="idx", data_dir=data_dir)
     rows = tfds.load(name, split=split, data_dir=data_dir, download=False)
     assert source.records == [
         files.Record(

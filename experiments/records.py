@@ -13,7 +13,6 @@ run:
     scores       the final numbers
 """
 
-import contextlib
 import datetime
 import json
 import os
@@ -23,7 +22,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 
@@ -31,6 +29,7 @@ import keras
 import numpy as np
 
 import keras_mmel
+from keras_mmel.whole_files import replacing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # A result depends on these; edits elsewhere (documents, results) do not make
@@ -57,7 +56,7 @@ def environment() -> dict:
     Example:
 
     ```python
-    from examples.records import environment
+    from experiments.records import environment
 
     environment()["keras"]
     ```
@@ -99,10 +98,10 @@ def command_line(argv: Sequence[str] | None = None) -> str:
     Example:
 
     ```python
-    from examples.records import command_line
+    from experiments.records import command_line
 
-    command_line(["examples/cifar.py", "--data_dir", "/disk/me/tfds"])
-    # "python -m examples.cifar"
+    command_line(["experiments/digits.py", "--data_dir", "/disk/me/tfds"])
+    # "python -m experiments.digits"
     ```
     """
     script, *words = sys.argv if argv is None else argv
@@ -122,23 +121,6 @@ def command_line(argv: Sequence[str] | None = None) -> str:
         else:
             run.append(word)
     return shlex.join(["python", *run])
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """A file to write that takes the place of `path` when it is complete.
-
-    So what is killed leaves no half of a file. Missing folders are made.
-    """
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The end of the name tells some libraries the format.
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_record(path: str | os.PathLike, record: Mapping) -> None:

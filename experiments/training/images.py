@@ -1,4 +1,4 @@
-"""What `examples.cifar` and `examples.imagenet` share: the paper's recipe."""
+"""What the runs on CIFAR and on ImageNet share: options, settings, training."""
 
 import argparse
 import sys
@@ -10,12 +10,10 @@ import numpy as np
 import scipy.special
 
 import keras_mmel
-from examples import runs
+from examples import cifar as recipe
+from experiments.training import runs
 from keras_mmel import objectives
 from keras_mmel.scores.summary import calibration_error
-
-MOMENTUM = 0.9
-DROP_FACTOR = 0.2
 
 
 def _soft(model, settings):
@@ -106,9 +104,9 @@ def settings_of(args: argparse.Namespace, method: str, seed: int) -> dict:
         "lambda_p": args.lambda_p if method in WITH_LAMBDA_P else None,
         "lambda_t": args.lambda_t if method == "mmel-s" else None,
         "learning_rate": args.learning_rate,
-        "momentum": MOMENTUM,
+        "momentum": recipe.MOMENTUM,
         "weight_decay": args.weight_decay,
-        "drop_factor": DROP_FACTOR,
+        "drop_factor": recipe.DROP_FACTOR,
         "limit": args.limit,
         "replicas": args.replicas,
         "mixed_precision": args.mixed_precision,
@@ -121,17 +119,7 @@ def compile_model(
 ) -> keras.Model:
     """Wrap `model` as the method asks; compile as section 4.1 of the paper."""
     model = METHODS[settings["method"]](model, settings)
-    model.compile(
-        keras.optimizers.SGD(learning_rate, momentum=settings["momentum"]),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[
-            keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
-            # `loss` has the weight decay in it, this has not.
-            keras.metrics.SparseCategoricalCrossentropy(
-                name="nll", from_logits=True
-            ),
-        ],
-    )
+    recipe.compile_model(model, learning_rate, settings["momentum"])
     model.optimizer.build(model.trainable_variables)
     return model
 

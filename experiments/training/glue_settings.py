@@ -1,12 +1,12 @@
-"""What a run of `examples.glue` depends on: options, settings and names."""
+"""What a run on GLUE depends on: options, settings and names."""
 
 import argparse
 import pathlib
 import sys
 
-from examples import runs
-from examples.fine_tuning import EPSILON
-from examples.glue_tasks import TASKS
+from experiments.training import runs
+from experiments.training.fine_tuning import EPSILON
+from experiments.training.glue_tasks import TASKS
 
 METHODS = ("baseline", "da-long", "uniform", "mmel-h", "mmel-s")
 LABELS = ("teacher", "original")
@@ -15,7 +15,7 @@ BERT_BASE = "hf://google-bert/bert-base-uncased"
 
 def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
-        prog="python -m examples.glue",
+        prog="python -m experiments.training.glue",
         description="BERT on GLUE: the paper's tables 3, 4 and 6.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from examples import glue_tasks
+from experiments.training import glue_tasks
 from keras_mmel.text import files
 from tests.text import tiny
 
@@ -16,12 +16,14 @@ def source(task, split, data_dir=None, limit=None):
         label = int(rng.integers(0, 2))
         texts = tuple(
             " ".join([("bad", "good")[label], *rng.choice(tiny.WORDS, 5)])
-            for _ in task.columns
+            for _ in range(1 if task.name in ("cola", "sst2") else 2)
         )
         value = 4.0 * label if task.is_regression else label
         records.append(files.Record(str(number), texts, value))
-    kind = "value" if task.is_regression else "class"
-    return files.InMemory(records, kind, None, {"split": split})
+    kind, names = "class", ("bad", "good")
+    if task.is_regression:
+        kind, names = "value", None
+    return files.InMemory(records, kind, names, {"split": split})
 
 
 def install(monkeypatch):

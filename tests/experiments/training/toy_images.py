@@ -3,14 +3,15 @@
 import keras
 import numpy as np
 
-from examples import cifar
-from examples import records
+from examples import cifar as recipe
+from experiments import records
+from experiments.training import cifar
 
 
 def load(dataset, data_dir=None):
     """Training and test set of twenty images of ten classes each."""
     rng = np.random.default_rng(0)
-    classes = cifar.CLASSES[dataset]
+    classes = recipe.CLASSES[dataset]
     colors = rng.integers(0, 200, (classes, 1, 1, 3))
 
     def draw(size):
@@ -43,7 +44,7 @@ def digits_network():
 
 
 def run(folder, *words, load=load):
-    """`examples.cifar` at toy size; its records by method and seed."""
+    """The runs on CIFAR at toy size; their records by method and seed."""
     toy = ["--depth", "8", "--batch_size", "10", "--num_views", "2"]
     where = ["--out", str(folder / "out"), "--work_dir", str(folder / "work")]
     cifar.main([*toy, *where, *words], load=load)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from examples.runs import Progress
+from experiments.training.runs import Progress
 
 
 def check_goes_on(run, whole, epoch, monkeypatch, capsys):

@@ -3,8 +3,8 @@ import pytest
 import scipy.stats
 import sklearn.metrics
 
-from examples import glue_tasks
-from examples.glue_tasks import TASKS
+from experiments.training import glue_tasks
+from experiments.training.glue_tasks import TASKS
 
 
 def test_scores_of_the_tasks():

@@ -21,7 +21,8 @@ from collections.abc import Mapping
 import keras
 import numpy as np
 
-from examples import records
+from experiments import records
+from keras_mmel.whole_files import replacing
 
 # What a run may choose otherwise than by default where the paper is silent
 # (docs/choices.md). Runs from before it could be chosen keep their names: the
@@ -182,7 +183,7 @@ class Progress(keras.callbacks.Callback):
         values = {
             f"v{i}": part.numpy() for i, part in enumerate(_parts(self.model))
         }
-        with records.replacing(self.path) as file:
+        with replacing(self.path) as file:
             np.savez(file, state=json.dumps(state), **values)
 
 
@@ -291,15 +292,6 @@ def print_table(
         words += [f"{name}={of[name]}" for name in differ if of.get(name)]
         scores = [r["scores"][part] if part else r["scores"] for r in found]
         _print_line(words, [{n: s[n] for n in names if n in s} for s in scores])
-
-
-def print_scores(runs: Iterable[Mapping]) -> None:
-    """Print every score of some runs, a line for all seeds of a method."""
-    methods = {}
-    for run in runs:
-        methods.setdefault(run["method"], []).append(run["scores"])
-    for method, scores in methods.items():
-        _print_line([method], scores)
 
 
 def _print_line(words, scores):

@@ -1,4 +1,4 @@
-"""What `examples.glue` and `examples.text_quickstart` share: BERT's recipe."""
+"""How a BERT is fine-tuned, on GLUE and on few labels."""
 
 from collections.abc import Sequence
 

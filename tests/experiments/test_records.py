@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keras_mmel
-from examples import records
+from experiments import records
 
 RECORD = {
     "command": "python -m examples.cifar --limit 10",

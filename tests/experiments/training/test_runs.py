@@ -6,13 +6,13 @@ import pytest
 
 import experiments.rivals  # noqa: F401  (its methods)
 import keras_mmel
-from examples import cifar
-from examples import glue_settings
-from examples import imagenet
-from examples import images
-from examples import quickstart
-from examples import runs
-from examples.glue_tasks import TASKS
+from experiments import records
+from experiments.training import cifar
+from experiments.training import glue_settings
+from experiments.training import imagenet
+from experiments.training import images
+from experiments.training import runs
+from experiments.training.glue_tasks import TASKS
 
 POOLED = ["--num_views", "3", "--fixed_views", "4"]
 
@@ -63,12 +63,14 @@ def test_a_kill_while_saving_keeps_the_last_epoch(tmp_path, monkeypatch):
         other.restore(model)
 
 
-def test_scores_are_printed_by_method(capsys):
+def test_scores_are_printed_by_method(tmp_path, capsys):
     values = [("da", 0.5), ("da", 0.7), ("da", 0.9), ("mmel-h", 0.25)]
-    runs.print_scores(
-        {"method": method, "scores": {"accuracy": value, "loss": -value}}
-        for method, value in values
-    )
+    for seed, (method, value) in enumerate(values):
+        record = {"method": method, "seed": seed}
+        record["settings"] = dict(record)
+        record["scores"] = {"accuracy": value, "loss": -value, "ece": 0.0}
+        records.write_record(tmp_path / f"{seed}.json", record)
+    runs.print_table(tmp_path, ("accuracy", "loss"))
     first, second = capsys.readouterr().out.splitlines()
     spread = f"{np.std([0.5, 0.7, 0.9], ddof=1):.4f}"
     expected = f"da accuracy 0.7000 +- {spread} loss -0.7000 +-"
@@ -176,7 +178,6 @@ def test_infinity_is_a_word(of):
         (imagenet, POOLED[:3] + ["1"], "--fixed_views must be at least 2"),
         (cifar, ["--method", "da", "--fixed_views", "0"], "at least 1"),
         (imagenet, ["--depth", "20"], "invalid choice"),
-        (quickstart, ["--seeds", "0"], "--seeds must be at least 1"),
         (glue_settings, ["all", "--num_views", "1"], "--num_views must be at"),
         (glue_settings, ["all", "--tasks", "wnli"], "invalid choice"),
         (glue_settings, ["all", "--num_augmented", "3"], "at least --num"),

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.stats
 import sklearn.metrics
 
-from examples import fine_tuning
+from experiments.training import fine_tuning
 from keras_mmel.text import files
 from keras_mmel.text.sources import tfds
 
@@ -17,7 +17,6 @@ class GlueTask:
 
     Attributes:
         name: Name of the task, and of its TFDS builder behind "glue/".
-        columns: The text columns, one or two.
         num_classes: Number of classes; 1 is regression.
         epochs: Epochs of fine-tuning, as in appendix B of the paper.
         metrics: What is measured; the first is what section 4.2 of the paper
@@ -26,7 +25,6 @@ class GlueTask:
     """
 
     name: str
-    columns: tuple[str, ...]
     num_classes: int
     epochs: int
     metrics: tuple[str, ...]
@@ -37,21 +35,18 @@ class GlueTask:
         return self.num_classes == 1
 
 
-_PAIR = ("sentence1", "sentence2")
 _MATCHED = ("validation_matched", "validation_mismatched")
 TASKS = {
     task.name: task
     for task in (
-        GlueTask("cola", ("sentence",), 2, 10, ("matthews", "accuracy")),
-        GlueTask("sst2", ("sentence",), 2, 10, ("accuracy",)),
-        GlueTask("mrpc", _PAIR, 2, 10, ("accuracy", "f1")),
-        GlueTask("stsb", _PAIR, 1, 10, ("spearman", "pearson")),
-        GlueTask("qqp", ("question1", "question2"), 2, 3, ("accuracy", "f1")),
-        GlueTask(
-            "mnli", ("premise", "hypothesis"), 3, 3, ("accuracy",), _MATCHED
-        ),
-        GlueTask("qnli", ("question", "sentence"), 2, 10, ("accuracy",)),
-        GlueTask("rte", _PAIR, 2, 10, ("accuracy",)),
+        GlueTask("cola", 2, 10, ("matthews", "accuracy")),
+        GlueTask("sst2", 2, 10, ("accuracy",)),
+        GlueTask("mrpc", 2, 10, ("accuracy", "f1")),
+        GlueTask("stsb", 1, 10, ("spearman", "pearson")),
+        GlueTask("qqp", 2, 3, ("accuracy", "f1")),
+        GlueTask("mnli", 3, 3, ("accuracy",), _MATCHED),
+        GlueTask("qnli", 2, 10, ("accuracy",)),
+        GlueTask("rte", 2, 10, ("accuracy",)),
     )
 }
 
@@ -80,7 +75,7 @@ def source(
         )
     part = split if limit is None else f"{split}[:{limit}]"
     return files.from_tfds(
-        f"glue/{task.name}", part, task.columns, "label", "idx", data_dir
+        f"glue/{task.name}", part, id="idx", data_dir=data_dir
     )
 
 

@@ -1,0 +1,1 @@
+"""Runs of the tables of the paper: settings, progress, records."""
