@@ -61,12 +61,24 @@ def compare(
 
 
 def best_rates(
-    name, model_maker, groups, held_out, methods, rates, chosen_by, seed, **rest
+    name,
+    model_maker,
+    groups,
+    held_out,
+    methods,
+    rates,
+    chosen_by,
+    seed,
+    *,
+    epochs,
+    plain=True,
 ):
     """Chooses the rate of every method by a score on held-out groups.
 
+    The record grows run by run, as those of the comparisons do.
+
     Args:
-        name: Of the record, and of the folder of its runs.
+        name: Of the record.
         model_maker: From a rate to a `make_model`.
         groups: As for `keras_mmel.compare`.
         held_out: Groups.
@@ -74,42 +86,54 @@ def best_rates(
         rates: To choose from.
         chosen_by: Name of the score; the largest accuracy, else the smallest.
         seed: Of the runs.
-        **rest: Further arguments of `keras_mmel.compare`.
+        epochs: Passes over the groups.
+        plain: Whether plain training has a rate, too.
 
     Returns:
         Rates by method.
     """
-    scores, runs = {}, []
+    path = RESULTS / f"{name}.json"
+    about = {"chosen_by": chosen_by, "seed": seed}
+    record = {**about, "made": [], "cpu_hours": 0.0, "scores": {}}
+    if path.exists():
+        record = _with_origins(records.read_record(path))
+    scores = record["scores"]
+    methods = methods | ({"plain": None} if plain else {})
     for rate in rates:
-        found = keras_mmel.compare(
-            model_maker(rate),
-            groups,
-            held_out,
-            methods,
-            [seed],
-            records=RUNS / f"{name}-{rate}",
-            **rest,
-        )
-        runs += found.runs
-        for method in found.methods:
-            value = float(found.values(method, chosen_by)[0])
-            scores.setdefault(method, {})[rate] = value
+        for method, objective in methods.items():
+            of_method = scores.setdefault(method, {})
+            if str(rate) in of_method:
+                continue
+            run = _run(
+                model_maker(rate),
+                groups,
+                held_out,
+                method,
+                objective,
+                seed,
+                epochs,
+            )
+            of_method[str(rate)] = run["scores"][chosen_by]
+            _add_origin(record)
+            record["cpu_hours"] += round(run["cpu_seconds"] / 3600, 5)
+            records.write_record(path, record)
     pick = max if "accuracy" in chosen_by else min
-    best = {m: pick(found, key=found.get) for m, found in scores.items()}
-    record = {
-        "command": records.command_line(),
-        "environment": records.environment(),
-        "cpu_hours": _cpu_hours(runs),
-        "chosen_by": chosen_by,
-        "seed": seed,
-        "scores": {
-            method: {str(rate): value for rate, value in found.items()}
-            for method, found in scores.items()
-        },
-        "rates": best,
-    }
-    records.write_record(RESULTS / f"{name}.json", record)
+    best = {m: pick(rates, key=lambda r: scores[m][str(r)]) for m in methods}
+    if record.get("rates") != best:
+        records.write_record(path, record | {"rates": best})
     return best
+
+
+def rates_of(*names):
+    """Rates by method that `best_rates` chose before.
+
+    Args:
+        *names: Of its records; later ones go first.
+    """
+    rates = {}
+    for name in names:
+        rates |= records.read_record(RESULTS / f"{name}.json")["rates"]
+    return rates
 
 
 def compare_at(
@@ -171,15 +195,9 @@ def _grow(
             if (method, seed) in finished:
                 continue
             start = time.perf_counter()
-            run = keras_mmel.compare(
-                maker_of(method),
-                groups,
-                test,
-                {} if objective is None else {method: objective},
-                [seed],
-                epochs=epochs,
-                plain=objective is None,
-            ).runs[0]
+            run = _run(
+                maker_of(method), groups, test, method, objective, seed, epochs
+            )
             _add_run(record, run, time.perf_counter() - start)
             records.write_record(path, record)
     return Comparison(record["runs"], record["baseline"])
@@ -190,13 +208,7 @@ def _open_record(path, baseline, rates):
     if not path.exists():
         record = {"baseline": baseline, "made": [], "runs": []}
         return record if rates is None else record | {"rates": rates}
-    record = records.read_record(path)
-    if "made" not in record:  # of one origin, as records were before 0.3
-        record["made"] = [
-            {name: record.pop(name) for name in ("command", "environment")}
-        ]
-        for run in record["runs"]:
-            run["made"] = 0
+    record = _with_origins(records.read_record(path))
     if rates is not None:
         common = record["rates"].keys() & rates.keys()
         if any(record["rates"][method] != rates[method] for method in common):
@@ -206,6 +218,37 @@ def _open_record(path, baseline, rates):
             )
         record["rates"] |= rates
     return record
+
+
+def _with_origins(record):
+    """A record as they are now, from one that named its last run's origin."""
+    if "made" not in record:
+        names = ("command", "environment")
+        record["made"] = [{name: record.pop(name) for name in names}]
+        for run in record.get("runs", ()):
+            run["made"] = 0
+    return record
+
+
+def _add_origin(record):
+    """The number of this process among the origins of a record."""
+    origin = {"command": records.command_line(), "environment": _environment()}
+    if origin not in record["made"]:
+        record["made"].append(origin)
+    return record["made"].index(origin)
+
+
+def _run(make_model, groups, test, method, objective, seed, epochs):
+    """One run of `keras_mmel.compare`; plain training without objective."""
+    return keras_mmel.compare(
+        make_model,
+        groups,
+        test,
+        {} if objective is None else {method: objective},
+        [seed],
+        epochs=epochs,
+        plain=objective is None,
+    ).runs[0]
 
 
 def _add_run(record, run, seconds):
@@ -235,9 +278,6 @@ def _add_run(record, run, seconds):
             f"Received, there and now: {different}, initial weights "
             f"{starts} and {own['start']}"
         )
-    origin = {"command": records.command_line(), "environment": _environment()}
-    if origin not in record["made"]:
-        record["made"].append(origin)
     now = datetime.datetime.now(datetime.UTC)
     record["runs"].append(
         {
@@ -249,7 +289,7 @@ def _add_run(record, run, seconds):
             "cpu_seconds": run["cpu_seconds"],
             "seconds": round(seconds, 2),
             "finished": now.strftime("%Y-%m-%d %H:%M:%S"),
-            "made": record["made"].index(origin),
+            "made": _add_origin(record),
         }
     )
     record["cpu_hours"] = _cpu_hours(record["runs"])
