@@ -238,3 +238,52 @@ def test_what_wrong_labels_add():
     row = next(x for x in text.splitlines() if x.startswith("| `hard 1`"))
     cells = [cell.split(" (")[0].strip() for cell in row.split("|")[2:-1]]
     assert cells == ["+10.17", "+12.17", "+2.00"]
+
+
+def test_cifar_has_the_later_methods_and_wrong_labels(monkeypatch):
+    rng = np.random.default_rng(0)
+
+    def load(size, data_dir):
+        def part(count):
+            images = rng.uniform(0, 255, (count, 16, 16, 3)).astype("float32")
+            return images, rng.integers(0, 10, count)
+
+        return part(40), part(20), part(20)
+
+    compared, offered = {}, []
+
+    def best_rates(name, maker, groups, held_out, methods, *args, **settings):
+        del maker, groups, held_out, args
+        offered.append(name)
+        return dict.fromkeys([*methods, *["plain"] * settings["plain"]], 0.1)
+
+    def compare_at(
+        name, maker, rates, groups, test, methods, seeds, **settings
+    ):
+        del maker, groups
+        compared[name] = [*methods]
+        plain = ["plain"] * bool(settings["plain_seeds"])
+        assert [*rates] == [*methods, *plain] and len(test) and len(seeds)
+
+    def rates_of(*names):
+        assert set(names) <= {*offered, *(f"{name}-rates" for name in compared)}
+        methods = [
+            m for name in names for m in compared[name[: -len("-rates")]]
+        ]
+        return dict.fromkeys([*methods, "plain"], 0.1)
+
+    monkeypatch.setattr(rotated_cifar, "load", load)
+    for function in (best_rates, compare_at, rates_of):
+        monkeypatch.setattr(evidence, function.__name__, function)
+    for words in ("p2", "p2 --more soft ball rest", "p3 --more ball", "p5"):
+        monkeypatch.setattr("sys.argv", ["x", *words.split()])
+        rotated_cifar.main()
+    ball = [f"ball {radius:g}" for radius in balls.RADII]
+    assert compared["cifar-p2-original-soft"] == ["soft, lambda_t 4"]
+    assert compared["cifar-p2-alike-ball"] == ball
+    assert compared["cifar-p3-alike-ball"] == ball
+    rest = set(compared["cifar-p2-alike-rest"])
+    assert not rest & {"uniform", "tilted 1", "hard 1", "consistency 12", *ball}
+    assert {"hard 3", "hard 0.1", "tilted 3", "hardest 2"} <= rest
+    assert "ball 0.07" in compared["cifar-p5-alike"]
+    assert [*label_noise.WITH_ORIGINAL] == compared["cifar-p5-original"]
