@@ -81,6 +81,9 @@ _GROWING = {
     **{f"digits-noise{share}-original": (None, 0.0, 10) for share in SHARES},
     "cifar-p5-original": (None, 0.0, 5),
 }
+# Those with a picture of clean against worst accuracy.
+DIALS = ("digits-ball-u4-alike", "digits-ball-u1-alike", "cifar-p2-alike-ball")
+DIALS += ("digits-ball-noise20-alike",)
 # Later methods, and the record of what they are compared with.
 _WITH = {
     "cifar-p2-alike-ball": "cifar-p2-alike",
@@ -118,15 +121,31 @@ def scores_of(record: dict, name: str, factor: float = 100) -> dict:
     return found
 
 
-def growing(name: str, results: pathlib.Path) -> str:
-    """A comparison whose runs are not all made, with its baseline's record."""
+def growing_record(name: str, results: pathlib.Path) -> dict | None:
+    """A record with the one of its baseline; None where one is missing.
+
+    Args:
+        name: Of a record whose runs may not all be made.
+        results: Folder of the records.
+    """
     names = [_WITH[name], name] if name in _WITH else [name]
     paths = [results / "evidence" / f"{each}.json" for each in names]
     if not all(path.exists() for path in paths):
+        return None
+    return comparisons.merged([_read(path) for path in paths])
+
+
+def growing(name: str, results: pathlib.Path) -> str:
+    """The table of a comparison whose runs may not all be made.
+
+    Args:
+        name: Of its record.
+        results: Folder of the records.
+    """
+    record = growing_record(name, results)
+    if record is None:
         return ""
-    question, margin, planned = _GROWING[name]
-    merged = comparisons.merged([_read(path) for path in paths])
-    return comparisons.compared(merged, question, margin, planned)
+    return comparisons.compared(record, *_GROWING[name])
 
 
 def label_noise(results: pathlib.Path) -> str:

@@ -103,49 +103,56 @@ def _checked(radius):
     return ops.cast(ops.convert_to_tensor(radius), "float32")
 
 
-def _weights(losses, real, radius):
-    views = losses.shape[1] or ops.cast(ops.shape(losses)[1], "float32")
-    count = count_views(losses, real)
+def _gaps(losses, real):
+    """How far each loss is below the largest, over the widest such gap."""
     largest, is_largest = find_largest(losses, real)
     # XLA may compute the losses anew and round them otherwise: that the
     # largest has no gap is known by its place.
     gaps = ops.where(is_largest, 0.0, ops.maximum(largest - losses, 0.0))
     if real is not None:
         gaps = ops.where(real, gaps, 0.0)
-    gaps = ops.divide_no_nan(gaps, ops.max(gaps, axis=1, keepdims=True))
-    mean = ops.sum(gaps, axis=1, keepdims=True) / count
+    return ops.divide_no_nan(gaps, ops.max(gaps, axis=1, keepdims=True))
+
+
+def _weights(losses, real, radius):
+    """Softmax of the losses over the lambda that reaches the radius."""
+    views = losses.shape[1] or ops.cast(ops.shape(losses)[1], "float32")
+    count = count_views(losses, real)
+    gaps = _gaps(losses, real)
+    mean = _total(gaps) / count
     absent = views - count
-    if real is not None:
-        gaps = ops.where(real, gaps, _PADDING)
-        count, absent = count[:, :, None], absent[:, :, None]
+    # From here on the last axis is that of the lambdas.
     gaps, mean = gaps[:, :, None], mean[:, :, None]
+    if real is not None:
+        gaps = ops.where(real[:, :, None], gaps, _PADDING)
+        count, absent = count[:, :, None], absent[:, :, None]
 
     def tilted(log_lambda):
         """Exponents, exp of them and the divergence for each lambda.
 
-        The last axis is that of the lambdas. Centred at the mean of the gaps
-        nothing cancels where the weights are nearly equal; exp would overflow
-        there where lambda is small.
+        Centred at the mean of the gaps nothing cancels where the weights are
+        nearly equal; exp would overflow there where lambda is small.
         """
         scale = ops.exp(log_lambda)
         exponents = (ops.minimum(mean, _REACH * scale) - gaps) / scale
         excess = ops.expm1(exponents)
         powers = excess + 1.0
         # The exp of padding is 0, one less than its share of the mean.
-        excess = (ops.sum(excess, axis=1, keepdims=True) + absent) / count
+        mean_excess = (_total(excess) + absent) / count
         moment = _total(powers * exponents) / count
-        return exponents, powers, moment / (excess + 1.0) - ops.log1p(excess)
+        divergence = moment / (mean_excess + 1.0) - ops.log1p(mean_excess)
+        return exponents, powers, divergence
 
     lowest, highest = _LOG_LAMBDA
-    start, width = lowest, (highest - lowest) / _CELLS
     borders = np.arange(1, _CELLS, dtype="float32")[None, None]
+    start, width = lowest, highest - lowest
     for _ in range(2):
+        width = width / _CELLS
         # The divergence falls as lambda grows: where it is too large still,
         # the boundary of the ball lies further on.
         too_large = tilted(start + width * borders)[2] > radius
         cell = ops.sum(ops.cast(too_large, "float32"), axis=2, keepdims=True)
-        start, width = start + width * cell, width / _CELLS
-    width = width * _CELLS  # of the cells of the second time
+        start = start + width * cell
     exponents, powers, divergence = tilted(start + width / 2)
     total = _total(powers)
     centred = exponents - _total(powers * exponents) / total

@@ -13,6 +13,7 @@ from experiments import comparisons
 from experiments import dials
 from experiments import evidence
 from experiments import label_noise
+from experiments import pareto
 from experiments import rotated_cifar
 from experiments import rotated_digits
 from keras_mmel.comparison import Comparison
@@ -227,6 +228,15 @@ def test_later_methods_stand_beside_the_seeds_that_they_have():
     assert "2 of the 3 seeds" in text
     assert "`ball 0.3` - `uniform`" in text
     assert "`python -m x`, `python -m y`" in text
+
+
+def test_the_picture_has_a_line_for_each_dial():
+    values = VALUES | {"ball 0.1": (0.8, 4.5), "plain": (0.4, 5.0)}
+    (panel,) = pareto.draw(made_record(values)).axes
+    labels = [text.get_text() for text in panel.get_legend().get_texts()]
+    assert labels == ["hard, lambda_p", "ball, radius", "uniform", "plain"]
+    x, _ = panel.lines[0].get_data()
+    np.testing.assert_allclose(x, [61.0, 71.17], atol=0.01)
 
 
 def test_what_wrong_labels_add():
