@@ -95,6 +95,27 @@ def merged(found: Sequence[dict]) -> dict:
     }
 
 
+def with_whole_seeds(record: dict) -> dict | None:
+    """A growing record without the seed that is being run.
+
+    Args:
+        record: Of an experiment in which every seed has every method.
+
+    Returns:
+        The record with the seeds that have all methods; None where fewer than
+        two do, which no test can compare.
+    """
+    methods = {run["method"] for run in record["runs"]}
+    of_seed = {}
+    for run in record["runs"]:
+        of_seed.setdefault(run["seed"], set()).add(run["method"])
+    whole = {seed for seed, found in of_seed.items() if found == methods}
+    if len(whole) < 2:
+        return None
+    runs = [run for run in record["runs"] if run["seed"] in whole]
+    return record | {"runs": runs}
+
+
 def by_share(found: dict[int, dict]) -> str:
     """Methods minus uniform by the share of wrong labels, and what it adds.
 

@@ -122,17 +122,22 @@ def scores_of(record: dict, name: str, factor: float = 100) -> dict:
 
 
 def growing_record(name: str, results: pathlib.Path) -> dict | None:
-    """A record with the one of its baseline; None where one is missing.
+    """A record with the one of its baseline, of the seeds that are whole.
 
     Args:
         name: Of a record whose runs may not all be made.
         results: Folder of the records.
+
+    Returns:
+        One record of both; None where one is missing or has too few seeds.
     """
     names = [_WITH[name], name] if name in _WITH else [name]
     paths = [results / "evidence" / f"{each}.json" for each in names]
     if not all(path.exists() for path in paths):
         return None
-    return comparisons.merged([_read(path) for path in paths])
+    *before, last = (_read(path) for path in paths)
+    last = comparisons.with_whole_seeds(last)
+    return last and comparisons.merged([*before, last])
 
 
 def growing(name: str, results: pathlib.Path) -> str:
@@ -150,13 +155,11 @@ def growing(name: str, results: pathlib.Path) -> str:
 
 def label_noise(results: pathlib.Path) -> str:
     """P5 on digits: each method minus uniform, by the share of wrong labels."""
-    paths = {
-        share: results / f"evidence/digits-noise{share}-alike.json"
+    found = {
+        share: growing_record(f"digits-noise{share}-alike", results)
         for share in SHARES
     }
-    return comparisons.by_share(
-        {share: _read(p) for share, p in paths.items() if p.exists()}
-    )
+    return comparisons.by_share({s: r for s, r in found.items() if r})
 
 
 # Results

@@ -219,6 +219,16 @@ def test_an_unfinished_table_says_so():
     assert "so far" not in comparisons.compared(record, planned=3)
 
 
+def test_only_whole_seeds_count():
+    record = made_record(VALUES)
+    last = record["runs"].pop()
+    whole = comparisons.with_whole_seeds(record)
+    assert len(whole["runs"]) == 6
+    assert last["seed"] not in {run["seed"] for run in whole["runs"]}
+    record["runs"] = [run for run in record["runs"] if run["seed"] != 1]
+    assert comparisons.with_whole_seeds(record) is None
+
+
 def test_later_methods_stand_beside_the_seeds_that_they_have():
     later = made_record({"ball 0.3": (0.9, 4.5)}, seeds=range(2))
     later["made"][0] = {"command": "python -m y", "environment": ENVIRONMENT}
