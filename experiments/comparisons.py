@@ -1,24 +1,34 @@
 """A record of `keras_mmel.compare` as a table of the documentation."""
 
 import math
+from collections.abc import Sequence
 
+from experiments import dials
 from experiments import markdown
+from experiments import paired
 from keras_mmel.comparison import Comparison
+
+_CLEAN = "original_accuracy"
 
 
 def compared(
-    record: dict, question: tuple[str, str] | None = None, margin: float = 0
+    record: dict,
+    question: Sequence[str] | None = None,
+    margin: float = 0,
+    planned: int | None = None,
 ) -> str:
     """A comparison: the baseline, and every other method's difference.
 
     Args:
         record: With the runs of `keras_mmel.compare`.
-        question: Score and method of the primary test, if there is one.
+        question: Score and method of the primary test, if there is one, and
+            what the method is compared with where that is not the baseline.
         margin: Points by which clean accuracy may be lower.
+        planned: Seeds of the plan, where a record may have fewer so far.
     """
     found = Comparison(record["runs"], record["baseline"])
-    clean = "original_accuracy"
-    scores = [clean, "mean_accuracy", "worst_accuracy"]
+    origins = record.get("made") or [record]
+    scores = [_CLEAN, "mean_accuracy", "worst_accuracy"]
     scores += ["original_nll", "worst_nll", "original_ece", "mean_ece"]
     head, *rows = found.table(scores, adjusted=True)
     for method, row in zip(found.methods, rows, strict=True):
@@ -36,6 +46,7 @@ def compared(
         for m, n in seeds.items()
         if n < seeds[found.baseline]
     )
+    text += _seeds_so_far(seeds[found.baseline], planned)
     text += (
         "\nThe baseline: mean ± standard deviation over "
         f"{seeds[found.baseline]} seeds{''.join(fewer)}; the "
@@ -43,34 +54,195 @@ def compared(
         "the table (Holm). Accuracy and effective views in training are those "
         "of the last epoch.\n"
     )
-    if question:
-        score, method = question
-        test = found.difference(method, score)
-        text += (
-            f"\nPrimary: {score.replace('_', ' ')}, {method} minus uniform, is "
-            f"{_interval(test, score)}, {_plain_p(test.p)}, by itself.\n"
-        )
-        if score != clean:
-            test = found.difference(method, clean)
-            text += f"\nClean accuracy, {method} minus uniform, is "
-            text += _interval(test, clean)
-            if margin:
-                within = test.low * 100 > -margin
-                text += f": a loss of {margin:g} point or more is "
-                text += "excluded" if within else "not excluded"
-            text += ".\n"
+    text += _answer(found, question, margin)
     text += _beside_plain(found)
+    text += dials.at_equal_views(found)
+    text += _labels_learned(found)
     if "rates" in record:
         rates = (f"{name} {rate:g}" for name, rate in record["rates"].items())
-        if "--rate" not in record["command"]:
+        if not any("--rate" in made["command"] for made in origins):
             text += "\nRates, chosen on held-out examples: "
             text += f"{', '.join(rates)}.\n"
-    return text + f"\n{markdown.origin([record])}.\n"
+    return text + f"\n{markdown.origin(origins)}.\n"
+
+
+def merged(found: Sequence[dict]) -> dict:
+    """One record of several that share their seeds; the first's baseline.
+
+    Args:
+        found: Records. Of the seeds of the first, only those of the last
+            count: so a method with fewer runs is beside the same seeds.
+
+    Returns:
+        A record with the runs and the origins of all.
+    """
+    seeds = {run["seed"] for run in found[-1]["runs"]}
+    rates = {}
+    for record in found:
+        rates |= record.get("rates", {})
+    return {
+        "baseline": found[0]["baseline"],
+        "made": [
+            made for record in found for made in record.get("made") or [record]
+        ],
+        "runs": [
+            run
+            for record in found
+            for run in record["runs"]
+            if run["seed"] in seeds
+        ],
+        **({"rates": rates} if rates else {}),
+    }
+
+
+def with_whole_seeds(record: dict) -> dict | None:
+    """A growing record without the seed that is being run.
+
+    Args:
+        record: Of an experiment in which every seed has every method.
+
+    Returns:
+        The record with the seeds that have all methods; None where fewer than
+        two do, which no test can compare.
+    """
+    methods = {run["method"] for run in record["runs"]}
+    of_seed = {}
+    for run in record["runs"]:
+        of_seed.setdefault(run["seed"], set()).add(run["method"])
+    whole = {seed for seed, found in of_seed.items() if found == methods}
+    if len(whole) < 2:
+        return None
+    runs = [run for run in record["runs"] if run["seed"] in whole]
+    return record | {"runs": runs}
+
+
+def by_share(found: dict[int, dict]) -> str:
+    """Methods minus uniform by the share of wrong labels, and what it adds.
+
+    Args:
+        found: Records of the same seeds, by the share in percent.
+
+    Returns:
+        A table for each score: differences to uniform with p by itself, and
+        the difference of the differences at the largest share that all
+        seeds have and at none.
+    """
+    if not found:
+        return ""
+    of = {s: Comparison(r["runs"], r["baseline"]) for s, r in found.items()}
+    seeds = {s: len(c.values(c.baseline, _CLEAN)) for s, c in of.items()}
+    methods = of[min(of)].methods[1:]
+    text = ""
+    for score, name in dials.SCORES.items():
+        rows = []
+        for method in methods:
+            row = [f"`{method}`"]
+            for comparison in of.values():
+                if method not in comparison.methods:
+                    row.append("")
+                    continue
+                test = comparison.difference(method, score)
+                row.append(f"{100 * test.mean:+.2f} ({_short_p(test.p)})")
+            row.append(_added(of, method, score))
+            rows.append(row)
+        header = [f"{name}, minus `uniform`, points"]
+        header += [f"{s} % wrong ({seeds[s]} seeds)" for s in of]
+        text += markdown.table([*header, "20 % minus 0 %"], rows) + "\n"
+    return text + (
+        "In brackets p of a paired t-test, by itself. Last column: what the "
+        "wrong labels add to the difference, seed by seed.\n"
+    )
+
+
+def _added(of, method, score):
+    if not {0, 20} <= of.keys():
+        return ""
+    gains = {}
+    for share in (0, 20):
+        if method not in of[share].methods:
+            return ""
+        runs = of[share].runs
+        values = {
+            (run["method"], run["seed"]): run["scores"][score] for run in runs
+        }
+        gains[share] = {
+            seed: value - values["uniform", seed]
+            for (name, seed), value in values.items()
+            if name == method and ("uniform", seed) in values
+        }
+    test = paired.difference(gains[20], gains[0])
+    if test is None:
+        return ""
+    return f"{100 * test.mean:+.2f} ({_short_p(test.p)})"
+
+
+def _short_p(p):
+    return "p ?" if math.isnan(p) else _plain_p(p)
+
+
+def _seeds_so_far(count, planned):
+    """Says of how many seeds an unfinished table is."""
+    if planned is None or count >= planned:
+        return ""
+    return (
+        f"\n**{count} of the {planned} seeds of the plan so far**: the others "
+        "have not been run yet, and no test below is the planned one.\n"
+    )
+
+
+def _answer(found, question, margin):
+    """The primary test, and clean accuracy beside it."""
+    if not question:
+        return ""
+    score, method, *others = question
+    other = others[0] if others else found.baseline
+    if not {method, other} <= set(found.methods):
+        return ""
+    test = found.difference(method, score, other)
+    text = (
+        f"\nPrimary: {score.replace('_', ' ')}, {method} minus {other}, is "
+        f"{_interval(test, score)}, {_plain_p(test.p)}, by itself.\n"
+    )
+    if score == _CLEAN:
+        return text
+    test = found.difference(method, _CLEAN, other)
+    text += f"\nClean accuracy, {method} minus {other}, is "
+    text += _interval(test, _CLEAN)
+    if margin:
+        within = test.low * 100 > -margin
+        unit = "point" if margin == 1 else "points"
+        text += f": a loss of {margin:g} {unit} or more is "
+        text += "excluded" if within else "not excluded"
+    return text + ".\n"
+
+
+def _labels_learned(found):
+    """How well right and wrong labels of the training data are learned."""
+    scores = [
+        f"{labels}_{views}_accuracy"
+        for labels in ("right", "wrong")
+        for views in ("original", "mean")
+    ]
+    if not set(scores) <= set(found.score_names):
+        return ""
+    rows = [
+        [
+            f"`{method}`",
+            *(
+                markdown.spread(100 * found.values(method, score), 1)
+                for score in scores
+            ),
+        ]
+        for method in found.methods
+    ]
+    header = ["accuracy on the training labels, %", "right ones, originals"]
+    header += ["over the grid", "wrong ones, originals", "over the grid"]
+    return f"\n{markdown.table(header, rows)}"
 
 
 def _beside_plain(found):
-    """The hard objective minus plain training, which costs the same."""
-    hard = [name for name in found.methods if name.startswith("hard")]
+    """Hard objectives and balls minus plain training, which costs the same."""
+    hard = [m for m in found.methods if m.startswith(("hard ", "ball "))]
     if "plain" not in found.methods or not hard:
         return ""
     parts = []

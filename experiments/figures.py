@@ -8,7 +8,9 @@ import numpy as np
 
 from experiments import digits_table
 from experiments import paper_tables
+from experiments import pareto
 from experiments import records
+from experiments import tables
 from keras_mmel.comparison import Comparison
 
 # Okabe and Ito's colours: told apart by all readers and on grey print.
@@ -44,6 +46,9 @@ def write(
         found["mechanism"] = mechanism(records.read_record(mechanism_path))
     if digits := digits_table.read(results):
         found["digits"] = label_loss(digits)
+    for name in tables.DIALS:
+        if (record := tables.growing_record(name, results)) is not None:
+            found[name] = pareto.draw(record)
     for table in PAPER_FIGURES:
         lines = paper_tables.lines_of(table, scale, results)
         lines = [line for line in lines if line.records]

@@ -2,6 +2,7 @@ r"""Other ways to train on groups of views, for comparison at equal cost.
 
     batch augmentation  the mean over views: `keras_mmel.objectives.Uniform`
     MaxUp               the hardest view: `keras_mmel.objectives.Hard(0.0)`
+    CVaR of the views   `Hardest`: the mean of the hardest ones of each group
     TERM                `Tilted`: the formula of MMEL over the whole batch
     AugMix's loss       `Consistency`: the original's loss and the divergence
                         of the views' predictions
@@ -18,6 +19,7 @@ Reference:
 """
 
 import dataclasses
+import math
 from typing import Any
 
 import keras
@@ -74,6 +76,39 @@ class Tilted(objectives.Objective):
             ops.broadcast_to(value, (shape[0],)),
             ops.reshape(weights, shape) * examples,
         )
+
+
+@keras.saving.register_keras_serializable(package="keras_mmel_examples")
+@dataclasses.dataclass(frozen=True)
+class Hardest(objectives.Objective):
+    """The mean of the hardest views: their conditional value at risk.
+
+    Args:
+        count: How many of the views of a group; all of them where it has
+            fewer.
+
+    Example:
+
+    >>> Hardest(2)([[1.0, 2.0, 4.0]])
+    [3.0]
+    """
+
+    count: int = 1
+
+    def value_and_weights(
+        self, losses: Any, mask: Any = None, lambda_p: Any = None
+    ) -> tuple[Any, Any]:
+        losses = ops.cast(ops.convert_to_tensor(losses), "float32")
+        real = ops.ones_like(losses)
+        if mask is not None:
+            real = ops.cast(mask, "float32")
+        ordered = ops.where(real > 0, losses, -float("inf"))
+        place = ops.argsort(ops.argsort(-ordered, axis=1), axis=1)
+        hardest = real * ops.cast(place < self.count, "float32")
+        count = ops.maximum(ops.sum(hardest, axis=1, keepdims=True), 1.0)
+        return objectives.maximal_expected_loss(
+            losses, math.inf, hardest > 0
+        ), hardest / count
 
 
 class Consistency(keras_mmel.MMELModel):

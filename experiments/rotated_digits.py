@@ -5,8 +5,8 @@ r"""P1 of docs/experiments.md: digits, uneven views, few labels.
 
 Two comparisons for each power of the angle: all views drawn alike, for the
 objectives that need no original; and groups that begin with the original, for
-the soft objective. Finished runs are kept in `runs/`; the records appear under
-experiments/results/evidence when all are there.
+the soft objective. The records under experiments/results/evidence grow run by
+run, and what was stopped goes on from them.
 """
 
 import argparse
@@ -40,12 +40,19 @@ METHODS = {
 WITH_ORIGINAL = {"uniform": "uniform", "hard 1": Hard(1.0), "soft": "soft"}
 
 
-def load():
-    """Training digits, 20 of each class, and all others."""
+def load(draw=2027):
+    """Training digits, 20 of each class, and all others.
+
+    Args:
+        draw: Seed of the draw, a number or a list of them.
+
+    Returns:
+        Images and labels to train with, and the same to test with.
+    """
     digits = sklearn.datasets.load_digits()
     images = digits.images[..., None].astype("float32")
     labels = digits.target.astype("int32")
-    order = np.random.default_rng(2027).permutation(len(labels))
+    order = np.random.default_rng(draw).permutation(len(labels))
     each = TRAINING // 10
     chosen = [order[labels[order] == digit][:each] for digit in range(10)]
     train = np.concatenate(chosen)
@@ -86,6 +93,15 @@ def groups_of(train, power, augment_original):
     return groups
 
 
+def grid_of(examples, batch_size=100):
+    """Groups of examples under every angle and shift of the test grid."""
+    return keras_mmel.data.grid_views(
+        tf.data.Dataset.from_tensor_slices(examples),
+        quickstart.turns(ANGLES, SHIFTS),
+        batch_size=batch_size,
+    ).cache()
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -94,11 +110,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
     train, test = load()
-    grid = keras_mmel.data.grid_views(
-        tf.data.Dataset.from_tensor_slices(test),
-        quickstart.turns(ANGLES, SHIFTS),
-        batch_size=100,
-    ).cache()
+    grid = grid_of(test)
     for power in options.power:
         for name, methods, augment_original in (
             ("alike", METHODS, True),

@@ -47,6 +47,7 @@ _COLUMNS = {
 _NAMES = {"cifar10 ResNet8, 1000 images": "CIFAR-10, crops, short training"}
 _MOST_ROWS = 8
 _RATES = ("0.001", "0.003", "0.01")
+SHARES = (0, 10, 20, 40)
 # Records of docs/experiments.md: what is asked first, and the margin.
 _EVIDENCE = {
     "digits-u4-alike": (("worst_accuracy", "hard 1"), 1.0),
@@ -62,6 +63,35 @@ _EVIDENCE = {
     "text-sst2-no-dropout": (None, 0.0),
     "text-cola": (None, 0.0),
     "text-mrpc": (None, 0.0),
+}
+# Those that may hold fewer seeds than the plan has: the seeds come last.
+_CLEAN, _WORST = "original_accuracy", "worst_accuracy"
+_GROWING = {
+    "digits-noise0-alike": (None, 0.0, 10),
+    "digits-noise20-alike": ((_CLEAN, "hard 1"), 0.0, 10),
+    "digits-noise10-alike": (None, 0.0, 10),
+    "digits-noise40-alike": (None, 0.0, 10),
+    "digits-ball-u4-alike": ((_WORST, "ball 0.35", "hard 1"), 0.5, 20),
+    "digits-ball-u1-alike": (None, 0.0, 20),
+    "cifar-p5-alike": ((_CLEAN, "hard 1"), 0.0, 5),
+    "cifar-p2-alike-ball": (("mean_accuracy", "ball 0.07", "hard 1"), 0.0, 10),
+    "cifar-p2-alike-rest": (None, 0.0, 10),
+    "cifar-p2-original-soft": (None, 0.0, 10),
+    "cifar-p3-alike-ball": (None, 0.0, 45),
+    "digits-ball-noise20-alike": (None, 0.0, 10),
+    **{f"digits-noise{share}-original": (None, 0.0, 10) for share in SHARES},
+    "cifar-p5-original": (None, 0.0, 5),
+}
+# Those with a picture of clean against worst accuracy.
+DIALS = ("digits-ball-u4-alike", "digits-ball-u1-alike", "cifar-p2-alike-ball")
+DIALS += ("digits-ball-noise20-alike",)
+# Later methods, and the record of what they are compared with.
+_WITH = {
+    "cifar-p2-alike-ball": "cifar-p2-alike",
+    "cifar-p2-alike-rest": "cifar-p2-alike",
+    "cifar-p2-original-soft": "cifar-p2-original",
+    "cifar-p3-alike-ball": "cifar-p3-alike",
+    "digits-ball-noise20-alike": "digits-noise20-alike",
 }
 
 
@@ -90,6 +120,47 @@ def scores_of(record: dict, name: str, factor: float = 100) -> dict:
         seeds = found.setdefault(run["method"], {})
         seeds[run["seed"]] = factor * run["scores"][name]
     return found
+
+
+def growing_record(name: str, results: pathlib.Path) -> dict | None:
+    """A record with the one of its baseline, of the seeds that are whole.
+
+    Args:
+        name: Of a record whose runs may not all be made.
+        results: Folder of the records.
+
+    Returns:
+        One record of both; None where one is missing or has too few seeds.
+    """
+    names = [_WITH[name], name] if name in _WITH else [name]
+    paths = [results / "evidence" / f"{each}.json" for each in names]
+    if not all(path.exists() for path in paths):
+        return None
+    *before, last = (_read(path) for path in paths)
+    last = comparisons.with_whole_seeds(last)
+    return last and comparisons.merged([*before, last])
+
+
+def growing(name: str, results: pathlib.Path) -> str:
+    """The table of a comparison whose runs may not all be made.
+
+    Args:
+        name: Of its record.
+        results: Folder of the records.
+    """
+    record = growing_record(name, results)
+    if record is None:
+        return ""
+    return comparisons.compared(record, *_GROWING[name])
+
+
+def label_noise(results: pathlib.Path) -> str:
+    """P5 on digits: each method minus uniform, by the share of wrong labels."""
+    found = {
+        share: growing_record(f"digits-noise{share}-alike", results)
+        for share in SHARES
+    }
+    return comparisons.by_share({s: r for s, r in found.items() if r})
 
 
 # Results
@@ -260,8 +331,10 @@ TABLES = (
         "text_quickstart": text_quickstart,
         "glue": glue,
         "averages": averages,
+        "digits-noise": label_noise,
     }
     | paper_page.TABLES
+    | {name: functools.partial(growing, name) for name in _GROWING}
     | {
         name: from_record(f"benchmarks/{name}")(table)
         for name, table in costs.TABLES.items()

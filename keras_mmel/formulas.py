@@ -134,7 +134,7 @@ def expected_loss_and_weights(
     Raises:
         ValueError: As `view_weights`.
     """
-    losses, real = _real_losses(losses, mask)
+    losses, real = real_losses(losses, mask)
     value, weights = _solve(losses, real, _scale(lambda_p))
     return _with_weights_as_gradient(value, weights, losses), weights
 
@@ -150,8 +150,8 @@ def mean_and_weights(losses: Any, mask: Any = None) -> tuple[Any, Any]:
         The mean over the real views of each group, `(batch,)`, and their equal
         weights, `(batch, num_views)`.
     """
-    losses, real = _real_losses(losses, mask)
-    count = _count(losses, real)
+    losses, real = real_losses(losses, mask)
+    count = count_views(losses, real)
     value = _total(losses) / count
     # As at any other lambda.
     poison = _nan_unless_finite(value)
@@ -233,7 +233,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _real_losses(losses, mask):
+def real_losses(losses, mask):
     """Float32 losses with 0 in place of padding, and the bool mask or None."""
     losses = check_losses(losses)
     if mask is None:
@@ -270,8 +270,8 @@ def _solve(losses, real, scale):
     R = c + scale log1p(mean_j expm1((l_j - c) / scale)) for any c: what is
     lost to cancellation and to overflow depends on it.
     """
-    count = _count(losses, real)
-    largest, is_largest = _largest(losses, real)
+    count = count_views(losses, real)
+    largest, is_largest = find_largest(losses, real)
     mean = _total(losses) / count
     # NaN and inf reach the result by themselves, -inf would be weighted away.
     poison = _nan_unless_finite(mean)
@@ -325,7 +325,7 @@ def _total(values):
     return ops.sum(values, axis=1, keepdims=True)
 
 
-def _count(losses, real):
+def count_views(losses, real):
     """Real views of each group; 1 where there is none."""
     if real is None:
         views = ops.shape(losses)[1]
@@ -335,7 +335,7 @@ def _count(losses, real):
     return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
 
 
-def _largest(losses, real):
+def find_largest(losses, real):
     """The largest real loss of each group, and where the (first) largest is."""
     if real is not None:
         losses = ops.where(real, losses, -math.inf)

@@ -15,9 +15,12 @@ from keras_mmel import formulas
 from keras_mmel.formulas import effective_views
 from keras_mmel.formulas import maximal_expected_loss
 from keras_mmel.formulas import view_weights
+from keras_mmel.kl_ball import ball_loss_and_weights
+from keras_mmel.kl_ball import check_radius
 
 __all__ = [
     "Hard",
+    "KLBall",
     "Objective",
     "Soft",
     "Uniform",
@@ -197,6 +200,45 @@ class Soft(Objective):
         # A weight for each view that came in: the original's is 0.
         no_weight = ops.zeros_like(losses[:, :1])
         return value, ops.concatenate([no_weight, weights], axis=1)
+
+
+@keras.saving.register_keras_serializable(package="keras_mmel")
+@dataclasses.dataclass(frozen=True)
+class KLBall(Objective):
+    r"""The worst weights within a ball: the paper's theorem, constrained.
+
+    $R = \max_w \sum_j w_j l_j$ over the weights with
+    $\mathrm{KL}(w \,\|\, \mathrm{uniform}) \le$ `radius`. The weights are
+    the softmax of `Hard`, with the $\lambda$ of each group for which the ball
+    is just reached. `lambda_p` is in the unit of the loss and has little
+    effect once losses are far below it; a radius has no unit and has the same
+    effect at every scale: about $k e^{-\mathrm{radius}}$ of $k$ views count
+    (`effective_views`), 90 % of them at 0.1.
+
+    Args:
+        radius: From 0 (train on the mean) to the logarithm of the number of
+            views (train on the hardest one), in nats. Defaults to 0.1.
+
+    Raises:
+        ValueError: If `radius` is negative or NaN.
+
+    Example:
+
+    ```python
+    keras_mmel.objectives.KLBall(radius=0.1)([[1.0, 2.0], [3.0, 3.0]])
+    # [1.7197, 3.0]
+    ```
+    """
+
+    radius: float = 0.1
+
+    def __post_init__(self):
+        check_radius(self.radius)
+
+    def value_and_weights(
+        self, losses: Any, mask: Any = None, lambda_p: Any = None
+    ) -> tuple[Any, Any]:
+        return ball_loss_and_weights(losses, self.radius, mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")

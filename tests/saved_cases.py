@@ -47,6 +47,7 @@ SAVED = {
     ),
     "bfloat16": Case("soft", regression=True, precision="mixed_bfloat16"),
     "lambda_p": Case(_HARD(3.0), lambdas=(1.0, 0.2), epochs=2),
+    "ball": Case(keras_mmel.objectives.KLBall(0.3)),
     "compiled_before": Case("uniform", model="compiled_before"),
     "seeded_dropout": Case("soft", model="seeded_dropout"),
     "two_outputs": Case(model="two_outputs"),

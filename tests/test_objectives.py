@@ -220,6 +220,8 @@ OBJECTS = (
     objectives.Hard(lambda_p=math.inf),
     objectives.Soft(),
     objectives.Soft(0.25, 3.0, False),
+    objectives.KLBall(),
+    objectives.KLBall(0.0),
     UNIFORM,
 )
 

@@ -44,6 +44,29 @@ class TestTilted:
             rivals.Tilted(-1.0)
 
 
+class TestHardest:
+    @pytest.mark.parametrize("count", [1, 2, 9])
+    def test_value_and_gradient_are_those_of_the_hardest_views(self, count):
+        given = losses()
+        mask = np.ones((5, 3), bool)
+        mask[1, 2] = mask[4] = False
+        given[~mask] = np.nan
+        x = tf.constant(given, "float32")
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            values, weights = rivals.Hardest(count).value_and_weights(x, mask)
+        np.testing.assert_allclose(tape.gradient(values, x), weights)
+        for group, real, value, of_group in zip(
+            given, mask, values, weights, strict=True
+        ):
+            hardest = np.sort(group[real])[-count:]
+            mean = hardest.mean() if real.any() else 0.0
+            np.testing.assert_allclose(value, mean, rtol=1e-5)
+            np.testing.assert_allclose(
+                np.sum(of_group), float(real.any()), rtol=1e-6
+            )
+
+
 class TestConsistency:
     def test_loss_and_training(self):
         rng = np.random.default_rng(0)
