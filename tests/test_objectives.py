@@ -80,6 +80,20 @@ def test_one_trace_serves_every_lambda(mode, num_views):
         assert len(traces) == 1
 
 
+@pytest.mark.parametrize("unknown", ["losses", "mask"])
+def test_sizes_of_which_only_one_is_known_before_the_step(unknown):
+    losses, mask = oracle.masked_loss_groups(4, seed=3)
+    kinds = {"losses": "float32", "mask": "bool"}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], kinds[unknown])])
+    def run(values):
+        known = {"losses": tf.constant(losses), "mask": tf.constant(mask)}
+        return step(lambda_p=1.0, **{**known, unknown: values})
+
+    results = run({"losses": losses, "mask": mask}[unknown])
+    oracle.assert_matches(results, losses, 1.0, mask)
+
+
 def test_no_digits_are_lost_in_large_groups():
     # Around the largest loss the logarithm of the mean would lose one.
     losses = np.random.default_rng(0).exponential(size=(2000, 100))
@@ -296,6 +310,30 @@ def test_effective_views_is_the_exponential_of_the_entropy():
     assert_allclose(found, np.exp(entropy), rtol=1e-6)
     weights = [[0.0, 1.0, 0.0, 0.0], [0.25] * 4, [0.5, 0.5, 0.0, 0.0]]
     assert_allclose(objectives.effective_views(weights), [1, 4, 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_bad_view_marks_the_weights_of_the_mean_as_well(masked):
+    losses = np.float32(
+        [[1, 2, 4], [np.nan, 1, 1], [1, np.inf, 1], [1, -np.inf, 1]]
+    )
+    mask = np.array([[True, True, False]] * 4) if masked else None
+    found = objectives.Uniform().value_and_weights(losses, mask)
+    expected = (
+        oracle.maximal_expected_loss(losses, math.inf, mask),
+        oracle.view_weights(losses, math.inf, mask),
+    )
+    assert np.isnan(expected[1][1:, :2]).all()
+    for got, wanted in zip(found, expected, strict=True):
+        assert_allclose(got, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_effective_views_of_other_precisions_are_float32(dtype):
+    weights = tf.constant([[1.0, 0.0], [0.5, 0.5]], dtype)
+    found = objectives.effective_views(weights)
+    assert found.dtype == tf.float32
+    assert_allclose(found, [1, 2], rtol=1e-6)
 
 
 LOSSES = np.ones((2, 3), np.float32)

@@ -131,6 +131,48 @@ def test_random_crop_draws_for_every_view():
     assert int(generator.state.value[1]) > before
 
 
+class TwoNoises(layers.Layer):
+    """Keeps its generators in a list."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.generators = [
+            keras.random.SeedGenerator(seed + i) for i in range(2)
+        ]
+
+    def call(self, images):
+        for generator in self.generators:
+            images += keras.random.normal(images.shape, seed=generator)
+        return images
+
+
+def test_generators_in_a_list_draw_from_the_seed_of_the_view():
+    first, second = (
+        read(groups(data.per_view(TwoNoises(seed)))) for seed in (1, 2)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert np.any(first[:, 1] != first[:, 2])
+
+
+DRAWERS = {
+    "crops": data.crop_and_flip(20),
+    "seed": data.per_view(
+        lambda x, seed: x + tf.random.stateless_normal([], seed)
+    ),
+    "rng": data.per_view(lambda x, rng: x + rng.random(dtype="float32")),
+    "layer": data.per_view(layers.GaussianNoise(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWERS)
+def test_both_halves_of_a_seed_count(name):
+    image = np.random.default_rng(0).random((1, 24, 24, 1), "float32")
+    seeds = np.int32([[[5, 1], [5, 2], [6, 1], [5, 1]]])
+    views = np.asarray(DRAWERS[name](image, seeds))[0]
+    np.testing.assert_array_equal(views[0], views[3])
+    assert len({view.tobytes() for view in views}) == 3
+
+
 def test_flips_equal_numpy_and_are_one_half():
     augment = data.per_view(layers.RandomFlip("horizontal"))
     views = read(groups(augment, 101))[:, 1:]

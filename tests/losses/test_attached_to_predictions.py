@@ -161,6 +161,23 @@ def test_the_original_loss_of_masked_views_is_the_loss_of_the_originals():
     )
 
 
+def test_what_a_mask_keeps_of_the_original_weighs_its_group():
+    mmel = keras_mmel.MMELModel(token_model(), "hard")
+    loss = losses.SparseCategoricalCrossentropy(
+        reduction="mean_with_sample_weight"
+    )
+    mmel.compile(keras.optimizers.SGD(0.0), loss)
+    longer = np.int32([[3, 1, 2, 2], [1, 2, 4, 1], [2, 1, 1, 0]])
+    views, weight = np.stack([TOKENS, longer], 1), np.float32([[0.5], [2], [1]])
+    given = {"sample_weight": weight, "verbose": 0}
+    log = mmel.fit({"views": views}, TOKENS % 3, **given).history
+    np.testing.assert_allclose(
+        log["original_loss"][0],
+        mmel.evaluate(TOKENS, TOKENS % 3, **given),
+        rtol=1e-5,
+    )
+
+
 def test_a_row_that_is_masked_out_has_no_loss_and_no_gradient():
     label = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     prediction = tf.Variable([[0.0, 0.0], [np.nan, np.inf]])

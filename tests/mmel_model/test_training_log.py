@@ -111,3 +111,26 @@ def test_evaluation_logs_no_statistics_of_views(capsys):
     # They are back for training.
     found = mmel.train_on_batch(*cases.batches_of(case)[0], return_dict=True)
     assert set(found) == NAMES | STATISTICS
+
+
+def test_a_prediction_amid_an_evaluation_leaves_its_log_alone():
+    case = Case(compile={"run_eagerly": True})
+    x, y = cases.plain_examples(case)
+    mmel = cases.compiled(case)
+    predicts = keras.callbacks.LambdaCallback(
+        on_test_batch_end=lambda batch, logs: mmel.predict(x, verbose=0)
+    )
+    given = {"batch_size": 4, "verbose": 0, "return_dict": True}
+    expected = mmel.evaluate(x, y, **given)
+    assert mmel.evaluate(x, y, callbacks=[predicts], **given) == expected
+
+
+def test_the_metrics_keep_what_an_evaluation_after_fit_has_found():
+    case = Case()
+    mmel = cases.compiled(case)
+    cases.fit(mmel, case)
+    found = mmel.evaluate(
+        *cases.plain_examples(case), verbose=0, return_dict=True
+    )
+    kept = mmel.get_metrics_result()
+    assert_logs({name: kept[name] for name in NAMES}, found)

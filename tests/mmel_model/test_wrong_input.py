@@ -81,6 +81,24 @@ def test_what_does_not_match_is_refused(name):
     refused(compiled(objective), *rest)
 
 
+@pytest.mark.parametrize("objective", ["hard", "soft"])
+def test_teacher_predictions_that_are_no_probabilities(objective):
+    for wrong in (-0.1, 1.1):
+        teacher = TEACHER.copy()
+        teacher[1, 2, 0] = wrong
+        message = "must be probabilities, from 0 to 1"
+        refused(
+            compiled(objective), GROUPS, taught(teacher), message, error=ANY
+        )
+    # Half precision may round them to a little more than 1.
+    rounded = np.zeros_like(TEACHER)
+    rounded[..., 0] = 1.0005
+    log = compiled(objective).train_on_batch(
+        GROUPS, taught(rounded), return_dict=True
+    )
+    assert np.isfinite(log["loss"])
+
+
 def test_ragged_groups():
     ragged = tf.ragged.constant([[[0.0] * FEATURES] * n for n in (2, 3)], 1)
     dataset = tf.data.Dataset.from_tensors(({"views": ragged}, Y[:2]))
@@ -159,6 +177,20 @@ def test_sizes_that_are_known_only_at_run_time(objective, with_teacher):
     # The same function takes the right sizes.
     log = mmel.fit(of_unknown_sizes(*right), verbose=0).history
     assert np.isfinite(log["loss"][0])
+
+
+def test_one_view_that_only_the_step_sees_is_named():
+    with pytest.raises(ANY, match="needs groups of at least 2 views"):
+        compiled("soft").fit(of_unknown_sizes(X[:, :1], Y), verbose=0)
+
+
+def test_one_value_does_not_become_that_of_every_example():
+    """A squared error would spread it over them, and train."""
+    mmel = cases.compiled(Case(regression=True))
+    before = mmel.model.get_weights()
+    with pytest.raises(ANY):
+        mmel.fit(of_unknown_sizes(X[:, :1], np.ones((1, 1))), verbose=0)
+    assert_equal(mmel.model.get_weights(), before)
 
 
 def test_group_axes_that_differ():

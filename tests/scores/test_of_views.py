@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import keras_mmel
 from keras_mmel.scores import of_views
 from keras_mmel.scores.held_out import batches_of
+from keras_mmel.scores import summary
 from tests import cases
 
 EXAMPLES, VIEWS, FEATURES, CLASSES = 11, 4, 5, 3
@@ -259,6 +260,64 @@ def test_a_metric_may_have_any_name(name):
         assert_allclose(found[f"mean_{name}"], predicted[:, 0].mean(), **CLOSE)
 
 
+def test_the_worst_of_losses_below_0_is_none_of_the_padding():
+    def gain(y_true, y_pred):
+        return -keras.ops.exp(y_pred[:, 0])
+
+    model = classifier()
+    model.compile("sgd", gain)
+    views, labels, mask, _ = data()
+    found = keras_mmel.evaluate_views(
+        model, {"views": views, "mask": mask}, labels
+    )
+    predicted = model.predict(views.reshape(-1, FEATURES), verbose=0)
+    gains = -np.exp(predicted[:, 0]).reshape(EXAMPLES, VIEWS)
+    worst = [max(row[real]) for row, real in zip(gains, mask, strict=True)]
+    extra = float(sum(model.losses))
+    assert_allclose(found["worst_loss"], np.mean(worst) + extra, **CLOSE)
+
+
+def test_one_hot_labels_score_as_numbers_of_classes():
+    model = classifier()
+    views, labels, _, _ = data()
+    found = []
+    for loss, y in (
+        ("sparse_categorical_crossentropy", labels),
+        ("categorical_crossentropy", np.eye(CLASSES, dtype="float32")[labels]),
+    ):
+        model.compile("sgd", loss, metrics=["accuracy"])
+        found.append(keras_mmel.evaluate_views(model, {"views": views}, y))
+    assert found[1].keys() == found[0].keys()
+    for name, value in found[0].items():
+        assert_allclose(found[1][name], value, err_msg=name, **CLOSE)
+
+
+def test_a_metric_of_tokens_is_averaged_over_them():
+    model = keras.Sequential(
+        [keras.Input((6, FEATURES)), layers.Dense(CLASSES, "softmax")]
+    )
+    model.compile(
+        "sgd", "sparse_categorical_crossentropy", metrics=["accuracy"]
+    )
+    rng = np.random.default_rng(0)
+    views = rng.normal(size=(5, VIEWS, 6, FEATURES)).astype("float32")
+    labels = rng.integers(0, CLASSES, (5, 6))
+    found = keras_mmel.evaluate_views(model, {"views": views}, labels)
+    predicted = model.predict(views.reshape(-1, 6, FEATURES), verbose=0)
+    predicted = predicted.argmax(-1).reshape(5, VIEWS, 6)
+    right = (predicted == labels[:, None]).mean(axis=-1)
+    assert_allclose(found["mean_accuracy"], right.mean(), **CLOSE)
+    assert_allclose(found["worst_accuracy"], right.min(1).mean(), **CLOSE)
+
+
+def test_a_bin_of_the_calibration_error_is_open_at_its_lower_end():
+    # One of two in (0, 1/2], one in (1/2, 1].
+    found = summary.calibration_error(
+        np.array([0.5, 0.75]), np.array([1.0, 0.0]), bins=2
+    )
+    assert found == (abs(1 - 0.5) + abs(0 - 0.75)) / 2
+
+
 def test_wrong_input_is_named():
     views, labels, _, _ = data()
     with pytest.raises(ValueError, match="needs a compiled loss"):
@@ -296,6 +355,24 @@ def test_groups_of_new_views_are_scored_on_the_same_ones():
     with pytest.raises(ZeroDivisionError):
         keras_mmel.evaluate_views(model, groups)
     assert groups.epoch_counter.epoch == 1
+
+
+def test_groups_of_a_continued_run_are_scored_on_its_first_views():
+    case = cases.Case(examples=8)
+
+    def groups():
+        return cases.made_groups(
+            case, epoch_counter=keras_mmel.data.EpochCounter(3)
+        )
+
+    model = cases.build(case)
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(True))
+    expected = keras_mmel.evaluate_views(model, list(groups()))
+    later = groups()
+    list(later)
+    found = keras_mmel.evaluate_views(model, later)
+    for name, value in expected.items():
+        assert_allclose(found[name], value, err_msg=name, **CLOSE)
 
 
 def test_a_scorer_is_traced_once():
