@@ -144,7 +144,8 @@ def compile_model(model, num_classes, learning_rate, steps):
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         metrics = ["accuracy"]
     # Epsilon as in BERT's own code.
-    model.compile(keras.optimizers.Adam(rate, epsilon=1e-6), loss, metrics)
+    optimizer = keras.optimizers.Adam(rate, epsilon=1e-6)
+    model.compile(optimizer, loss, metrics=metrics)
 
 
 def train(args, num_classes, test, method, data, seed):
