@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.scores import of_views
-from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores import summary
+from keras_mmel.scores.held_out import batches_of
 from tests import cases
 
 EXAMPLES, VIEWS, FEATURES, CLASSES = 11, 4, 5, 3
