@@ -48,14 +48,13 @@ def scores_of(model: keras.Model, parts: Mapping[str, Any]) -> dict[str, float]:
     """
     scores = {}
     for prefix, data in parts.items():
-        arguments = {"x": data}
-        if isinstance(data, tuple):
-            names = ("x", "y", "sample_weight")
-            arguments = dict(zip(names, data, strict=False))
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
         if contract.is_group(held_out.example_batch(data)[0]):
-            of_part = evaluate_views(model, **arguments)
+            of_part = evaluate_views(model, x, y, sample_weight=weight)
         else:
-            of_part = model.evaluate(**arguments, verbose=0, return_dict=True)
+            of_part = model.evaluate(
+                x, y, sample_weight=weight, verbose=0, return_dict=True
+            )
         for name, value in single_numbers(of_part).items():
             scores[prefix + name] = value
     return scores

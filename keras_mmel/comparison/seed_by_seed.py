@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import pathlib
 import time
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -18,10 +17,8 @@ import tensorflow as tf
 from keras_mmel import contract
 from keras_mmel import counts
 from keras_mmel.comparison import finished_runs
+from keras_mmel.comparison import methods
 from keras_mmel.comparison import scored_parts
-from keras_mmel.comparison.methods import model_of
-from keras_mmel.comparison.methods import named_methods
-from keras_mmel.comparison.plain_views import plain_batches
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.training.graphs import freed_with
 
@@ -106,12 +103,12 @@ def compare(
                 f"{', from a seed' if name == 'groups' else ''}. "
                 f"Received: {name} of type {type(value).__name__}"
             )
-    methods = named_methods(objectives, plain)
+    objective_of = methods.named_methods(objectives, plain)
     if baseline is None:
-        baseline = next(iter(methods), None)
-    if baseline not in methods:
+        baseline = next(iter(objective_of), None)
+    if baseline not in objective_of:
         raise ValueError(
-            f"`baseline` must be one of {list(methods)}. "
+            f"`baseline` must be one of {list(objective_of)}. "
             f"Received: baseline={baseline!r}"
         )
     distinct_seeds = _distinct(seeds)
@@ -120,17 +117,22 @@ def compare(
     json.dumps(about)
     parts = scored_parts.check_parts(test)
     if records is not None:
-        pathlib.Path(records).mkdir(parents=True, exist_ok=True)
+        os.makedirs(records, exist_ok=True)
     runs = []
     for seed in distinct_seeds:
         starts = set()
-        for method, objective in methods.items():
+        for method, objective in objective_of.items():
             model, batches, settings = _prepare(
                 make_model, groups, method, objective, seed, epochs
             )
             starts.add(settings["start"])
             if len(starts) > 1:
-                raise _other_start(method, seed)
+                raise ValueError(
+                    "`make_model` must give a new model at every call, which "
+                    "begins with the same weights for the same "
+                    "`keras.utils.set_random_seed`. "
+                    f"Received: others for {method!r}, seed {seed}"
+                )
             path = finished_runs.record_path(records, settings)
             record = finished_runs.read_record(path, settings)
             if record is None:
@@ -149,7 +151,7 @@ def compare(
 def _prepare(make_model, groups, method, objective, seed, epochs):
     """Model and batches of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
-    model = model_of(make_model(), objective)
+    model = methods.model_of(make_model(), objective)
     batches = groups(seed)
     steps = int(getattr(batches, "cardinality", lambda: -1)())
     if steps < 1:
@@ -161,7 +163,7 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
     x = batches.element_spec[0]
     contract.check_groups(x)
     if objective is None:
-        batches = plain_batches(batches, seed)
+        batches = methods.plain_batches(batches, seed)
     settings = {
         "method": method,
         "objective": finished_runs.text_of(objective),
@@ -197,14 +199,6 @@ def _train(model, batches, settings, parts):
         "log": scored_parts.single_numbers(last_epoch),
         "cpu_seconds": round(time.process_time() - start, 2),
     }
-
-
-def _other_start(method, seed):
-    return ValueError(
-        "`make_model` must give a new model at every call, which begins with "
-        "the same weights for the same `keras.utils.set_random_seed`. "
-        f"Received: others for {method!r}, seed {seed}"
-    )
 
 
 def _distinct(seeds):
