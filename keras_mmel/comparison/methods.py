@@ -138,9 +138,7 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
             x["views"],
         )
         label = contract.split_labels(y).label
-        if weight is None:
-            return single_views, label
-        return single_views, label, weight
+        return keras.utils.pack_x_y_sample_weight(single_views, label, weight)
 
     examples = groups.repeat().enumerate().map(choose).unbatch()
     # Padded, since texts of several batches differ in length.

@@ -144,17 +144,15 @@ class Comparison:
 
     def __str__(self) -> str:
         # One line a score: there may be more scores than a terminal is wide.
-        columns = self.table()
-        rows = list(zip(*columns, strict=True))
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))
-            for row in rows
-        ]
+        columns = []
+        for cells in self.table():
+            width = max(map(len, cells))
+            columns.append([cell.ljust(width) for cell in cells])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         seeds = len(self.values(self.baseline, self.score_names[0]))
         note = f"{seeds} seeds; accuracies and ECE in percent; "
         note += "differences, in brackets the p of a paired t-test"
-        return "\n".join([*(line.rstrip() for line in lines), note])
+        return "\n".join([*lines, note])
 
     def plot(
         self,

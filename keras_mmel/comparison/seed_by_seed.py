@@ -18,8 +18,9 @@ from keras_mmel import contract
 from keras_mmel import counts
 from keras_mmel.comparison import finished_runs
 from keras_mmel.comparison import methods
-from keras_mmel.comparison import scored_parts
 from keras_mmel.comparison.results import Comparison
+from keras_mmel.scores import evaluate_views
+from keras_mmel.scores import held_out
 from keras_mmel.training.graphs import freed_with
 
 
@@ -115,7 +116,7 @@ def compare(
     epochs = counts.check_count("epochs", epochs, minimum=1)
     # What cannot be kept should fail before the first run, not after it.
     json.dumps(about)
-    parts = scored_parts.check_parts(test)
+    parts = _check_parts(test)
     if records is not None:
         os.makedirs(records, exist_ok=True)
     runs = []
@@ -189,15 +190,71 @@ def _train(model, batches, settings, parts):
             shuffle=False,
             verbose=0,
         ).history
-        scores = scored_parts.scores_of(model, parts)
+        scores = _scores_of(model, parts)
     last_epoch = {name: values[-1] for name, values in history.items()}
     return {
         "method": settings["method"],
         "seed": settings["seed"],
         "settings": settings,
         "scores": scores,
-        "log": scored_parts.single_numbers(last_epoch),
+        "log": _single_numbers(last_epoch),
         "cpu_seconds": round(time.process_time() - start, 2),
+    }
+
+
+def _check_parts(test):
+    """Checks the test data, before any training.
+
+    Args:
+        test: A dataset, a `PyDataset` or a tuple of arrays; or a dict of
+            several, whose keys come before the names of their scores.
+
+    Returns:
+        The data of each part, by what comes before the names of its scores.
+
+    Raises:
+        TypeError: If it is no test data.
+    """
+    parts = {"": test}
+    if isinstance(test, Mapping) and not contract.is_group(test):
+        parts = {f"{name}_": data for name, data in test.items()}
+    for data in parts.values():
+        if held_out.example_batch(data) is None:
+            raise TypeError(
+                "`test` must be a dataset or a tuple of arrays, with labels, "
+                f"or a dict of several. Received: {type(data).__name__}"
+            )
+    return parts
+
+
+def _scores_of(model, parts):
+    """Scores a model on groups by `evaluate_views`, on examples by `evaluate`.
+
+    Args:
+        model: A compiled model.
+        parts: From `_check_parts`.
+
+    Returns:
+        Names and values of the scores of all parts.
+    """
+    scores = {}
+    for prefix, data in parts.items():
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
+        if contract.is_group(held_out.example_batch(data)[0]):
+            of_part = evaluate_views(model, x, y, sample_weight=weight)
+        else:
+            of_part = model.evaluate(
+                x, y, sample_weight=weight, verbose=0, return_dict=True
+            )
+        for name, value in _single_numbers(of_part).items():
+            scores[prefix + name] = value
+    return scores
+
+
+def _single_numbers(values):
+    """The entries that are one number: a metric may give one a class."""
+    return {
+        n: float(value) for n, value in values.items() if not np.ndim(value)
     }
 
 

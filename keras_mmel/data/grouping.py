@@ -139,9 +139,8 @@ def group_views(
     groups = batches.enumerate().map(
         recipe.groups, num_parallel_calls=num_parallel_calls, deterministic=True
     )
-    groups = epochs.count_passes(
-        counter, groups.prefetch(prefetch), num_batches
-    )
+    made_ahead = groups.prefetch(prefetch)
+    groups = epochs.count_passes(counter, made_ahead, num_batches)
     groups.is_shard = shard is not None  # for `fit`
     return groups
 
@@ -275,11 +274,9 @@ def _warn_of_unlike(views, is_first_batch):
     warned = []
 
     def warn(*leaves):
-        for leaf in leaves:
-            if warned:
-                break  # A later epoch would say it with other numbers.
-            difference = ranges.unlike_originals(leaf)
-            if difference is not None:
+        for difference in map(ranges.unlike_originals, leaves):
+            # Once: a later epoch would say it with other numbers.
+            if difference is not None and not warned:
                 warned.append(difference)
                 warnings.warn(
                     f"{difference} The original is a view as well and is not "

@@ -125,10 +125,8 @@ class ViewWeights(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if not self.run.steps:
             objective = self.model.objective
-            self.run.objective = {
-                "name": type(objective).__name__,
-                **objective.get_config(),
-            }
+            name = type(objective).__name__
+            self.run.objective = {"name": name, **objective.get_config()}
             self.run.original_counts = not objective.soft_targets
         if self.log_dir is not None:
             folder = os.path.join(self.log_dir, "view_weights")
@@ -159,7 +157,6 @@ class ViewWeights(keras.callbacks.Callback):
             self.run.save(self.save_to)
         if self._writer is not None:
             self._writer.close()
-            self._writer = None
 
     def _after_batch(self, batch, logs=None):
         before = self._steps_seen // self.every_n_steps
@@ -172,12 +169,9 @@ class ViewWeights(keras.callbacks.Callback):
         began = time.perf_counter()
         weights, losses = probes.measure(self.model, self.probe)
         has_lambda = hasattr(self.model.objective, "lambda_p")
+        lambda_p = self.model.lambda_p if has_lambda else np.nan
         self.run.add(
-            weights,
-            losses,
-            step=step,
-            epoch=self._epoch,
-            lambda_p=self.model.lambda_p if has_lambda else np.nan,
+            weights, losses, step=step, epoch=self._epoch, lambda_p=lambda_p
         )
         if self._writer is not None:
             tensorboard.write_record(self._writer, self.run)

@@ -163,14 +163,12 @@ def images_of(probe: Probe) -> np.ndarray | None:
         Uint8 `(groups, num_views, height, width, channels)`; None where there
         are no images, or of sizes that have no common grid.
     """
-    of_batches: list = [
-        pictures.find_images(x["views"]) for x, _ in probe.batches
-    ]
-    if any(images is None for images in of_batches):
+    images: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
+    if any(of_batch is None for of_batch in images):
         return None
-    if len({images.shape[1:] for images in of_batches}) > 1:
+    if len({of_batch.shape[1:] for of_batch in images}) > 1:
         return None
-    return pictures.thumbnails(np.concatenate(of_batches))
+    return pictures.thumbnails(np.concatenate(images))
 
 
 def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:

@@ -146,10 +146,7 @@ class Run:
         Args:
             path: The `.npz` file.
         """
-        fields = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-        }
+        fields = dict(vars(self))
         arrays: dict[str, Any] = {}
         for name in ("weights", "losses"):
             shape = (len(self.steps), *self.mask.shape)

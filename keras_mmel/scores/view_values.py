@@ -173,10 +173,8 @@ def _metric_values(model, metrics, label_rows, prediction, sizes):
         value = ops.cast(value, "float32")
         if not len(value.shape):  # of the batch, not of examples
             continue
-        axes = tuple(range(1, len(value.shape)))
-        by_name[name] = sizes.group(
-            ops.mean(value, axis=axes) if axes else value
-        )
+        of_rows = ops.reshape(value, (ops.shape(value)[0], -1))
+        by_name[name] = sizes.group(ops.mean(of_rows, axis=1))
     return by_name
 
 
