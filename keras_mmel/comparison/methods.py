@@ -1,4 +1,4 @@
-"""The methods of a comparison: objectives with their compiled models, plain."""
+"""The methods of a comparison: compiled models, and batches of plain views."""
 
 import contextlib
 from collections.abc import Iterable

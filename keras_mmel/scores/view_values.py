@@ -86,16 +86,16 @@ def find_metrics(
     Returns:
         Names, as Keras logs them, and metrics.
     """
-    compiled = model._compile_metrics
-    if compiled is None:
+    compiled_metrics = model._compile_metrics
+    if compiled_metrics is None:
         return {}
-    if not compiled.built:
+    if not compiled_metrics.built:
         rows = model(contract.flatten_views(x), training=False)
-        compiled.build(label, contract.sizes_of(x).originals(rows))
+        compiled_metrics.build(label, contract.sizes_of(x).originals(rows))
     by_name: dict[str, ViewMetric] = {}
     for weighted, of_outputs in (
-        (False, compiled._flat_metrics),
-        (True, compiled._flat_weighted_metrics),
+        (False, compiled_metrics._flat_metrics),
+        (True, compiled_metrics._flat_weighted_metrics),
     ):
         for output, of_output in enumerate(of_outputs):
             for metric in of_output.metrics if of_output else ():
