@@ -59,8 +59,7 @@ class LambdaSchedule(keras.callbacks.Callback):
         self.model.lambda_p = self.schedule(epoch)
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            logs["lambda_p"] = self.model.lambda_p
+        logs["lambda_p"] = self.model.lambda_p
 
 
 class ViewScores(keras.callbacks.Callback):
@@ -111,7 +110,5 @@ class ViewScores(keras.callbacks.Callback):
         self._scorer(self.groups, steps=1)
 
     def on_epoch_end(self, epoch, logs=None):
-        scores = self._scorer(self.groups)
-        if logs is not None:
-            for name, score in scores.items():
-                logs[self.prefix + name] = score
+        for name, score in self._scorer(self.groups).items():
+            logs[self.prefix + name] = score

@@ -1,4 +1,4 @@
-"""The methods of a comparison: objectives, and their compiled models."""
+"""The methods of a comparison: compiled models, and batches of plain views."""
 
 import contextlib
 from collections.abc import Iterable
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
 
+from keras_mmel import contract
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
 from keras_mmel.objectives import get
@@ -77,24 +79,71 @@ def model_of(model: Any, objective: Any) -> keras.Model:
         )
     if objective is None:
         return model
-    loss, metrics = model._compile_loss, model._compile_metrics
+    # As the user compiled it: what Keras made of that keeps states.
+    arguments = model._compile_config.config
     with strategy.scope() if strategy else contextlib.nullcontext():
         if isinstance(objective, (str, Objective)):
             wrapper = MMELModel(model, objective)
         else:
             wrapper = objective(model)
-        # As the user compiled it: what Keras made of that keeps states.
-        wrapper.compile(
-            optimizer=model.optimizer,
-            loss=loss and loss._user_loss,
-            loss_weights=loss and loss._user_loss_weights,
-            metrics=metrics and metrics._user_metrics,
-            weighted_metrics=metrics and metrics._user_weighted_metrics,
-            run_eagerly=model.run_eagerly,
-            steps_per_execution=model.steps_per_execution,
-            jit_compile=model.jit_compile,
-        )
+        # But for the optimizer, which the policy of a model may wrap.
+        wrapper.compile(**arguments | {"optimizer": model.optimizer})
     return wrapper
+
+
+def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
+    """Makes batches of single views that cost what batches of groups cost.
+
+    A batch of b groups of k views becomes b * k plain examples: one view of
+    each of b groups, from k passes, each with new views. Padding views are not
+    chosen.
+
+    Args:
+        groups: Batches of b groups of k views, which makes new views in every
+            pass.
+        seed: Of the choice of the view of each group.
+
+    Returns:
+        Endless batches of b * k plain examples.
+
+    Raises:
+        ValueError: If b or k is not known.
+
+    Example:
+
+    ```python
+    x, y = next(iter(plain_batches(groups, seed=0)))  # groups: 16 of 5 views
+    x.shape  # (80, ...)
+    ```
+    """
+    x = groups.element_spec[0]
+    size, views = keras.tree.flatten(x["views"])[0].shape[:2]
+    if size is None or views is None:
+        raise ValueError(
+            "Plain training needs batches of a known size: make the groups "
+            "with `drop_remainder=True`, or give `plain=False`. "
+            f"Received: {x}"
+        )
+
+    # TensorFlow's operations, whatever the backend: it runs in tf.data.
+    def choose(number, batch):
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
+        key = tf.stack([tf.constant(seed, tf.int64), number])
+        chance = tf.random.stateless_uniform((size, views), key)
+        if x.get("mask") is not None:
+            chance = tf.where(tf.cast(x["mask"], tf.bool), chance, -1.0)
+        chosen = tf.argmax(chance, axis=1)
+        single_views = tf.nest.map_structure(
+            lambda leaf: tf.gather(leaf, chosen, axis=1, batch_dims=1),
+            x["views"],
+        )
+        label = contract.split_labels(y).label
+        return keras.utils.pack_x_y_sample_weight(single_views, label, weight)
+
+    examples = groups.repeat().enumerate().map(choose).unbatch()
+    # Padded, since texts of several batches differ in length.
+    plain = examples.padded_batch(size * views, drop_remainder=True)
+    return plain.prefetch(2)
 
 
 def _name(objective):

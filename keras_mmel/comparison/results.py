@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.comparison.paired import Difference
-from keras_mmel.comparison.paired import holm
-from keras_mmel.comparison.paired import paired_difference
+from keras_mmel.comparison import paired
 
 # Ends of the names of scores that are shown as percentages.
 _PERCENT = ("accuracy", "acc", "_ece")
@@ -81,7 +79,7 @@ class Comparison:
 
     def difference(
         self, method: str, score: str, baseline: str | None = None
-    ) -> Difference:
+    ) -> paired.Difference:
         """Compares a method with another one, by default with the baseline.
 
         Seeds that only one of them has do not count.
@@ -105,7 +103,7 @@ class Comparison:
         values = self._by_seed(method, score)
         of_baseline = self._by_seed(other, score)
         shared = [seed for seed in values if seed in of_baseline]
-        return paired_difference(
+        return paired.paired_difference(
             [values[seed] for seed in shared],
             [of_baseline[seed] for seed in shared],
         )
@@ -128,38 +126,33 @@ class Comparison:
         scores = self.score_names if scores is None else list(scores)
         others = self.methods[1:]
         pairs = [(method, score) for method in others for score in scores]
-        differences = {pair: self.difference(*pair) for pair in pairs}
-        p_values = [difference.p for difference in differences.values()]
+        differences = [self.difference(*pair) for pair in pairs]
+        p_values = [difference.p for difference in differences]
         if adjusted:
-            p_values = holm(p_values)
-        p_of = dict(zip(pairs, p_values, strict=True))
-        rows = [["method", *scores], [self.baseline]]
+            p_values = paired.holm(p_values)
+        baseline_row = [self.baseline]
         for score in scores:
             values = self.values(self.baseline, score) * _scale(score)
             spread = values.std(ddof=1) if len(values) > 1 else math.nan
-            rows[1].append(f"{_number(values.mean())} ± {_number(spread)}")
-        for method in others:
-            cells = []
-            for score in scores:
-                mean = differences[method, score].mean * _scale(score)
-                p = p_of[method, score]
-                cells.append(f"{_number(mean, '+')} ({_p(p)})")
-            rows.append([f"{method} - {self.baseline}", *cells])
-        return rows
+            baseline_row.append(f"{_number(values.mean())} ± {_number(spread)}")
+        rows = {method: [f"{method} - {self.baseline}"] for method in others}
+        tested = zip(pairs, differences, p_values, strict=True)
+        for (method, score), difference, p in tested:
+            mean = difference.mean * _scale(score)
+            rows[method].append(f"{_number(mean, '+')} ({_p(p)})")
+        return [["method", *scores], baseline_row, *rows.values()]
 
     def __str__(self) -> str:
         # One line a score: there may be more scores than a terminal is wide.
-        columns = self.table()
-        rows = list(zip(*columns, strict=True))
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))
-            for row in rows
-        ]
+        columns = []
+        for cells in self.table():
+            width = max(map(len, cells))
+            columns.append([cell.ljust(width) for cell in cells])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         seeds = len(self.values(self.baseline, self.score_names[0]))
         note = f"{seeds} seeds; accuracies and ECE in percent; "
         note += "differences, in brackets the p of a paired t-test"
-        return "\n".join([*(line.rstrip() for line in lines), note])
+        return "\n".join([*lines, note])
 
     def plot(
         self,
@@ -178,23 +171,20 @@ class Comparison:
         Raises:
             ImportError: If Matplotlib is not installed.
         """
-        extras.need("matplotlib", "plots")
-        from matplotlib.figure import Figure
-
+        library = extras.need("matplotlib.figure", "plots")
         scores = self.score_names if scores is None else list(scores)
         others = self.methods[1:]
         height = 1.0 + 0.35 * len(others)
-        figure = Figure((3.2 * len(scores), height), layout="constrained")
+        figure = library.Figure(
+            (3.2 * len(scores), height), layout="constrained"
+        )
         panels = figure.subplots(1, len(scores), sharey=True, squeeze=False)[0]
         for panel, score in zip(panels, scores, strict=True):
             for place, method in enumerate(others):
-                scale = _scale(score)
-                difference = self.difference(method, score)
-                mean = difference.mean * scale
-                reach = np.zeros((2, 1))
-                if not math.isnan(difference.low):
-                    low, high = difference.low * scale, difference.high * scale
-                    reach = np.array([[mean - low], [high - mean]])
+                difference = np.array(self.difference(method, score))
+                mean, low, high = _scale(score) * difference[:3]
+                # NaN, where the interval is not known, draws none.
+                reach = [[mean - low], [high - mean]]
                 panel.errorbar(mean, place, xerr=reach, fmt="C0o", capsize=3)
             panel.axvline(0, color="0.6", linewidth=1)
             percent = ", points" if _scale(score) != 1 else ""

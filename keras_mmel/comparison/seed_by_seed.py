@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import pathlib
 import time
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -18,11 +17,10 @@ import tensorflow as tf
 from keras_mmel import contract
 from keras_mmel import counts
 from keras_mmel.comparison import finished_runs
-from keras_mmel.comparison import scored_parts
-from keras_mmel.comparison.methods import model_of
-from keras_mmel.comparison.methods import named_methods
-from keras_mmel.comparison.plain_views import plain_batches
+from keras_mmel.comparison import methods
 from keras_mmel.comparison.results import Comparison
+from keras_mmel.scores import evaluate_views
+from keras_mmel.scores import held_out
 from keras_mmel.training.graphs import freed_with
 
 
@@ -106,31 +104,36 @@ def compare(
                 f"{', from a seed' if name == 'groups' else ''}. "
                 f"Received: {name} of type {type(value).__name__}"
             )
-    methods = named_methods(objectives, plain)
+    objective_of = methods.named_methods(objectives, plain)
     if baseline is None:
-        baseline = next(iter(methods), None)
-    if baseline not in methods:
+        baseline = next(iter(objective_of), None)
+    if baseline not in objective_of:
         raise ValueError(
-            f"`baseline` must be one of {list(methods)}. "
+            f"`baseline` must be one of {list(objective_of)}. "
             f"Received: baseline={baseline!r}"
         )
     distinct_seeds = _distinct(seeds)
     epochs = counts.check_count("epochs", epochs, minimum=1)
     # What cannot be kept should fail before the first run, not after it.
     json.dumps(about)
-    parts = scored_parts.check_parts(test)
+    parts = _check_parts(test)
     if records is not None:
-        pathlib.Path(records).mkdir(parents=True, exist_ok=True)
+        os.makedirs(records, exist_ok=True)
     runs = []
     for seed in distinct_seeds:
         starts = set()
-        for method, objective in methods.items():
+        for method, objective in objective_of.items():
             model, batches, settings = _prepare(
                 make_model, groups, method, objective, seed, epochs
             )
             starts.add(settings["start"])
             if len(starts) > 1:
-                raise _other_start(method, seed)
+                raise ValueError(
+                    "`make_model` must give a new model at every call, which "
+                    "begins with the same weights for the same "
+                    "`keras.utils.set_random_seed`. "
+                    f"Received: others for {method!r}, seed {seed}"
+                )
             path = finished_runs.record_path(records, settings)
             record = finished_runs.read_record(path, settings)
             if record is None:
@@ -149,7 +152,7 @@ def compare(
 def _prepare(make_model, groups, method, objective, seed, epochs):
     """Model and batches of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
-    model = model_of(make_model(), objective)
+    model = methods.model_of(make_model(), objective)
     batches = groups(seed)
     steps = int(getattr(batches, "cardinality", lambda: -1)())
     if steps < 1:
@@ -161,7 +164,7 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
     x = batches.element_spec[0]
     contract.check_groups(x)
     if objective is None:
-        batches = plain_batches(batches, seed)
+        batches = methods.plain_batches(batches, seed)
     settings = {
         "method": method,
         "objective": finished_runs.text_of(objective),
@@ -187,24 +190,72 @@ def _train(model, batches, settings, parts):
             shuffle=False,
             verbose=0,
         ).history
-        scores = scored_parts.scores_of(model, parts)
+        scores = _scores_of(model, parts)
     last_epoch = {name: values[-1] for name, values in history.items()}
     return {
         "method": settings["method"],
         "seed": settings["seed"],
         "settings": settings,
         "scores": scores,
-        "log": scored_parts.single_numbers(last_epoch),
+        "log": _single_numbers(last_epoch),
         "cpu_seconds": round(time.process_time() - start, 2),
     }
 
 
-def _other_start(method, seed):
-    return ValueError(
-        "`make_model` must give a new model at every call, which begins with "
-        "the same weights for the same `keras.utils.set_random_seed`. "
-        f"Received: others for {method!r}, seed {seed}"
-    )
+def _check_parts(test):
+    """Checks the test data, before any training.
+
+    Args:
+        test: A dataset, a `PyDataset` or a tuple of arrays; or a dict of
+            several, whose keys come before the names of their scores.
+
+    Returns:
+        The data of each part, by what comes before the names of its scores.
+
+    Raises:
+        TypeError: If it is no test data.
+    """
+    parts = {"": test}
+    if isinstance(test, Mapping) and not contract.is_group(test):
+        parts = {f"{name}_": data for name, data in test.items()}
+    for data in parts.values():
+        if held_out.example_batch(data) is None:
+            raise TypeError(
+                "`test` must be a dataset or a tuple of arrays, with labels, "
+                f"or a dict of several. Received: {type(data).__name__}"
+            )
+    return parts
+
+
+def _scores_of(model, parts):
+    """Scores a model on groups by `evaluate_views`, on examples by `evaluate`.
+
+    Args:
+        model: A compiled model.
+        parts: From `_check_parts`.
+
+    Returns:
+        Names and values of the scores of all parts.
+    """
+    scores = {}
+    for prefix, data in parts.items():
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
+        if contract.is_group(held_out.example_batch(data)[0]):
+            of_part = evaluate_views(model, x, y, sample_weight=weight)
+        else:
+            of_part = model.evaluate(
+                x, y, sample_weight=weight, verbose=0, return_dict=True
+            )
+        for name, value in _single_numbers(of_part).items():
+            scores[prefix + name] = value
+    return scores
+
+
+def _single_numbers(values):
+    """The entries that are one number: a metric may give one a class."""
+    return {
+        n: float(value) for n, value in values.items() if not np.ndim(value)
+    }
 
 
 def _distinct(seeds):

@@ -86,10 +86,9 @@ def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
         )
     if examples < 0:
         return examples
-    full_batches, remainder = divmod(examples, batch_size)
-    if remainder and not drop_remainder:
-        return full_batches + 1
-    return full_batches
+    if drop_remainder:
+        return examples // batch_size
+    return -(-examples // batch_size)
 
 
 def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:

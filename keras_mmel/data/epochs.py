@@ -141,14 +141,12 @@ def count_passes(
     options = tf.data.Options()
     # An example is known by its position, which must be the same everywhere.
     options.deterministic = True
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.DATA
-    )
+    shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    options.experimental_distribute.auto_shard_policy = shard_policy
     # In a tf.data service a copy of the table would count for nobody: every
     # epoch would repeat the views of one.
-    options.experimental_external_state_policy = (
-        tf.data.experimental.ExternalStatePolicy.FAIL
-    )
+    state_policy = tf.data.experimental.ExternalStatePolicy.FAIL
+    options.experimental_external_state_policy = state_policy
     # An iterator waits at its end for the thread that tunes, which sleeps up to
     # a minute where it misses that it should stop (TensorFlow 2.21).
     options.autotune.enabled = False

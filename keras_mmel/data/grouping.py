@@ -11,16 +11,12 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_mmel import counts
 from keras_mmel import ranges
-from keras_mmel.counts import check_count
-from keras_mmel.counts import check_share
-from keras_mmel.counts import share_of
 from keras_mmel.data import arguments
 from keras_mmel.data import chance
+from keras_mmel.data import epochs
 from keras_mmel.data import seeds as seeds_lib
-from keras_mmel.data.epochs import EpochCounter
-from keras_mmel.data.epochs import count_passes
-from keras_mmel.data.epochs import numbered_passes
 from keras_mmel.data.lifting import PerView
 
 
@@ -33,7 +29,7 @@ def group_views(
     seed: int,
     augment_original: bool = False,
     pool: int | None = None,
-    epoch_counter: EpochCounter | None = None,
+    epoch_counter: epochs.EpochCounter | None = None,
     shard: tuple[int, int] | None = None,
     shuffle: bool = True,
     shuffle_buffer: int | None = None,
@@ -111,19 +107,19 @@ def group_views(
     ```
     """
     arguments.check_augment(augment)
-    seed = check_count("seed", seed)
-    num_views = check_count("num_views", num_views, 1)
-    batch_size = check_count("batch_size", batch_size, 1)
+    seed = counts.check_count("seed", seed)
+    num_views = counts.check_count("num_views", num_views, 1)
+    batch_size = counts.check_count("batch_size", batch_size, 1)
     num_originals = 0 if augment_original else 1
     num_augmented = num_views - num_originals
     if shard is not None:
         groups_of_all = "the groups of `batch_size`, that of all shards"
-        shard = check_share("shard", shard, batch_size, groups_of_all)
+        shard = counts.check_share("shard", shard, batch_size, groups_of_all)
     arguments.check_elements(dataset)
     size = int(dataset.cardinality())
     num_batches = arguments.count_batches(size, batch_size, drop_remainder)
     if pool is not None:
-        pool = check_count("pool", pool, num_augmented)
+        pool = counts.check_count("pool", pool, num_augmented)
         arguments.check_same_order(dataset)
     buffer = _buffer_size(size, shuffle_buffer) if shuffle else None
     recipe = _GroupRecipe(
@@ -136,14 +132,15 @@ def group_views(
         postprocess=postprocess,
     )
 
-    counter = epoch_counter or EpochCounter()
+    counter = epoch_counter or epochs.EpochCounter()
     examples_of = functools.partial(_examples_of, dataset, buffer, seed)
-    examples = numbered_passes(counter, examples_of)
+    examples = epochs.numbered_passes(counter, examples_of)
     batches = examples.batch(batch_size, drop_remainder=drop_remainder)
     groups = batches.enumerate().map(
         recipe.groups, num_parallel_calls=num_parallel_calls, deterministic=True
     )
-    groups = count_passes(counter, groups.prefetch(prefetch), num_batches)
+    made_ahead = groups.prefetch(prefetch)
+    groups = epochs.count_passes(counter, made_ahead, num_batches)
     groups.is_shard = shard is not None  # for `fit`
     return groups
 
@@ -182,8 +179,8 @@ class _GroupRecipe:
         Returns:
             The epoch and `({"views": views}, y)`, or with sample weights.
         """
-        epochs, numbered_examples = batch
-        epoch = epochs[0]
+        epoch_of_rows, numbered_examples = batch
+        epoch = epoch_of_rows[0]
         if self.shard is not None:
             numbered_examples = tf.nest.map_structure(
                 self._rows_of_shard, numbered_examples
@@ -207,7 +204,7 @@ class _GroupRecipe:
 
     def _rows_of_shard(self, rows):
         size = rows.shape[0] or tf.shape(rows)[0]
-        return rows[share_of(size, *self.shard)]
+        return rows[counts.share_of(size, *self.shard)]
 
     def _seeds(self, example_ids, epoch):
         """The seeds (batch, num_augmented, 2) of the augmented views."""
@@ -249,7 +246,7 @@ class _GroupRecipe:
 def _buffer_size(size, shuffle_buffer):
     """How many examples are held to shuffle among: by default all of them."""
     if shuffle_buffer is not None:
-        return check_count("shuffle_buffer", shuffle_buffer, 1)
+        return counts.check_count("shuffle_buffer", shuffle_buffer, 1)
     if size < 0:
         raise ValueError(
             "`shuffle_buffer` must be given for a dataset of unknown or "
@@ -277,11 +274,9 @@ def _warn_of_unlike(views, is_first_batch):
     warned = []
 
     def warn(*leaves):
-        for leaf in leaves:
-            if warned:
-                break  # A later epoch would say it with other numbers.
-            difference = ranges.unlike_originals(leaf)
-            if difference is not None:
+        for difference in map(ranges.unlike_originals, leaves):
+            # Once: a later epoch would say it with other numbers.
+            if difference is not None and not warned:
                 warned.append(difference)
                 warnings.warn(
                     f"{difference} The original is a view as well and is not "

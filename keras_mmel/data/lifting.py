@@ -134,32 +134,25 @@ class PerView:
 
 def _view_of_function(function):
     """Returns the `make_view` of `PerView` for a function of one image."""
-    parameters = inspect.signature(function).parameters
-    required = [
+    # A seed may have a default, which its name tells.
+    names = [
         p.name
-        for p in parameters.values()
+        for p in inspect.signature(function).parameters.values()
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        and p.default is p.empty
-        and p.name != "seed"
+        and (p.default is p.empty or p.name == "seed")
     ]
-    if required[1:] == ["rng"]:
+    if names[1:] == ["rng"]:
         return _view_of_numpy_function(function)
-    # By its name, or the second of two whatever it is called.
-    seed_by_name = "seed" in parameters
-    seed_by_position = not seed_by_name and len(required) == 2
-    if len(required) != 1 and not seed_by_position:
+    if len(names) not in (1, 2) or names[0] == "seed":
         raise TypeError(
             "`layer_or_function` must take (image), (image, seed) or "
             "(image, rng). "
-            f"Received: {function!r} with required arguments {required}"
+            f"Received: {function!r} with required arguments {names}"
         )
 
     def view(image, seed):
-        if seed_by_name:
-            return function(image, seed=seed)
-        if seed_by_position:
-            return function(image, seed)
-        return function(image)
+        # The second of two gets the seed, whatever it is called.
+        return function(image, **dict.fromkeys(names[1:], seed))
 
     return lambda image_spec: view
 
@@ -207,8 +200,6 @@ def _view_of_layer(layer):
     if type(layer) is keras.Sequential:
         # Which works in tf.data on all backends.
         layer = keras.layers.Pipeline(layer.layers)
-    takes_training = "training" in inspect.signature(layer.call).parameters
-    keywords = {"training": True} if takes_training else {}
 
     def to_float(t):
         # Preprocessing layers do that by themselves, others refuse uint8.
@@ -221,7 +212,8 @@ def _view_of_layer(layer):
 
     def call(image):
         batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
-        return tf.nest.map_structure(to_view, image, layer(batch, **keywords))
+        views = layer(batch, training=True)
+        return tf.nest.map_structure(to_view, image, views)
 
     @tf.autograph.experimental.do_not_convert
     def view(image, seed):
@@ -273,7 +265,8 @@ def _seeded(layer, seed):
         draw_seed = seeds_lib.fold(key, next(draw_numbers))
         return tf.cast(tf.bitcast(draw_seed, tf.int32), tf.int64)
 
-    generators = _seed_generators(layer)
+    sublayers = layer._flatten_layers()
+    generators = _seed_generators([vars(sublayer) for sublayer in sublayers])
     # An attribute of the generator hides the method of its class.
     for generator in generators:
         generator.next = next_seed
@@ -284,24 +277,16 @@ def _seeded(layer, seed):
             del generator.next
 
 
-def _seed_generators(layer):
-    """The seed generators of a layer and of the layers in it, each once.
+def _seed_generators(value):
+    """The seed generators in a nest of attributes, each once.
 
     Layers hold them as attributes, in lists and, for other backends, in dicts.
+    Not by `keras.tree`, which sorts the keys of a dict, and some have no order.
     """
-    visited = {}
-    waiting = [vars(sublayer) for sublayer in layer._flatten_layers()]
-    while waiting:
-        value = waiting.pop()
-        if id(value) in visited:
-            continue
-        visited[id(value)] = value
-        if isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, (list, tuple)):
-            waiting.extend(value)
-    return [
-        value
-        for value in visited.values()
-        if isinstance(value, keras.random.SeedGenerator)
-    ]
+    if isinstance(value, keras.random.SeedGenerator):
+        return {value}
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return set()
+    return set().union(*map(_seed_generators, value))

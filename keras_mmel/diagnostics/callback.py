@@ -9,8 +9,6 @@ import keras
 import numpy as np
 
 from keras_mmel import counts
-from keras_mmel.arrays import to_numpy
-from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
@@ -102,16 +100,14 @@ class ViewWeights(keras.callbacks.Callback):
         self.run = Run(
             mask=self.probe.mask,
             view_names=[str(name) for name in view_names or ()],
-            classes=content.classes_of(self.probe),
+            classes=probes.classes_of(self.probe),
             class_names=None if class_names is None else [*class_names],
-            images=content.images_of(self.probe),
-            texts=content.texts_of(self.probe, tokenizer),
+            images=probes.images_of(self.probe),
+            texts=probes.texts_of(self.probe, tokenizer),
         )
         self.log_dir = log_dir
         self._writer: Any = None
         self._epoch = 0
-        self._began = self._spent = self._last = 0.0
-        self._steps_seen = self._batch = 0
         if every_n_steps:
             # Keras waits for the log of every step where a callback has this
             # method, so that it is only there where it is needed.
@@ -129,10 +125,8 @@ class ViewWeights(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if not self.run.steps:
             objective = self.model.objective
-            self.run.objective = {
-                "name": type(objective).__name__,
-                **objective.get_config(),
-            }
+            name = type(objective).__name__
+            self.run.objective = {"name": name, **objective.get_config()}
             self.run.original_counts = not objective.soft_targets
         if self.log_dir is not None:
             folder = os.path.join(self.log_dir, "view_weights")
@@ -163,7 +157,6 @@ class ViewWeights(keras.callbacks.Callback):
             self.run.save(self.save_to)
         if self._writer is not None:
             self._writer.close()
-            self._writer = None
 
     def _after_batch(self, batch, logs=None):
         before = self._steps_seen // self.every_n_steps
@@ -174,15 +167,11 @@ class ViewWeights(keras.callbacks.Callback):
 
     def _look(self, step):
         began = time.perf_counter()
-        self._sync()
         weights, losses = probes.measure(self.model, self.probe)
         has_lambda = hasattr(self.model.objective, "lambda_p")
+        lambda_p = self.model.lambda_p if has_lambda else np.nan
         self.run.add(
-            weights,
-            losses,
-            step=step,
-            epoch=self._epoch,
-            lambda_p=self.model.lambda_p if has_lambda else np.nan,
+            weights, losses, step=step, epoch=self._epoch, lambda_p=lambda_p
         )
         if self._writer is not None:
             tensorboard.write_record(self._writer, self.run)
@@ -198,14 +187,12 @@ class ViewWeights(keras.callbacks.Callback):
             self._began += took
 
     def _step(self):
-        self._sync()
-        iterations = self.model.optimizer.iterations
-        return int(to_numpy(keras.ops.convert_to_tensor(iterations)))
-
-    def _sync(self):
-        """On JAX the values are outside of the model while it trains."""
+        """Steps so far; what is read of the model afterwards is of them."""
+        # On JAX the values are outside of the model while it trains.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
+        iterations = self.model.optimizer.iterations
+        return int(keras.ops.convert_to_tensor(iterations))
 
 
 def _number(value):

@@ -164,8 +164,7 @@ def _draw_losses(axes, run):
 def _draw_effective(axes, run):
     x, logged = _curve(run, "effective_views")
     if logged.size:
-        label = "training (log)"
-        axes.plot(x, logged, color=_GREY, label=label, marker=".")
+        axes.plot(x, logged, color=_GREY, label="training (log)", marker=".")
     bands = np.full((len(run.records), 2), np.nan)
     for band, record in zip(bands, run.records, strict=True):
         if np.isfinite(record.effective).any():

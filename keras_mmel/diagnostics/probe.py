@@ -1,4 +1,7 @@
-"""The probe: fixed groups whose weights are measured during training."""
+"""The probe: fixed groups whose weights are measured during training.
+
+Below it is what the groups hold to look at: their classes, images and texts.
+"""
 
 import dataclasses
 import operator
@@ -12,6 +15,7 @@ from keras_mmel import counts
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
+from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
 
 # Groups that go through the model at once, at most.
@@ -69,8 +73,7 @@ def make_probe(data: Any, num_groups: int) -> Probe:
             "`probe` must hold at least one group. "
             f"Received: probe of type {type(data).__name__} without groups"
         )
-    masks = [_mask(x) for x, _ in batches]
-    return Probe(batches, np.concatenate(masks))
+    return Probe(batches, np.concatenate([_mask(x) for x, _ in batches]))
 
 
 def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
@@ -92,23 +95,22 @@ def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
         # Variables that the model would assign are put aside and forgotten.
         with keras.StatelessScope():
             losses, weights = mmel._losses_and_weights(x, y)
-            arrays = to_numpy(weights), to_numpy(losses)
-            of_batches.append(arrays)
+            of_batches.append((to_numpy(weights), to_numpy(losses)))
     weights, losses = map(np.concatenate, zip(*of_batches, strict=True))
     return weights, np.where(probe.mask, losses, np.float32(np.nan))
 
 
 def _checked(batch):
     """Features and labels of a batch, as arrays."""
-    x, *y = batch if isinstance(batch, (tuple, list)) else (batch,)
+    x, y, _ = keras.utils.unpack_x_y_sample_weight(batch)
     contract.check_groups(x)
-    if not y or y[0] is None:
+    if y is None:
         raise ValueError(
             "`probe` needs labels: the weights come from the view losses. "
             "Give `(x, y)`. Received: x alone"
         )
     x = {name: value for name, value in x.items() if value is not None}
-    x, y = keras.tree.map_structure(np.asarray, (x, y[0]))
+    x, y = keras.tree.map_structure(np.asarray, (x, y))
     checks.check_labels(contract.split_labels(y).label, contract.sizes_of(x))
     return x, y
 
@@ -118,3 +120,112 @@ def _mask(x):
     if sizes.mask is not None:
         return np.asarray(sizes.mask, dtype=bool)
     return np.ones((sizes.batch, sizes.views), dtype=bool)
+
+
+def classes_of(probe: Probe) -> np.ndarray | None:
+    """The class of each group.
+
+    Args:
+        probe: The groups.
+
+    Returns:
+        Int64 `(groups,)`, from labels that are whole numbers or one-hot; None
+        where they are anything else.
+    """
+    labels = (contract.split_labels(y).label for _, y in probe.batches)
+    of_batches: list = [_whole_numbers(label) for label in labels]
+    if any(classes is None for classes in of_batches):
+        return None
+    return np.concatenate(of_batches)
+
+
+def _whole_numbers(label):
+    if not isinstance(label, np.ndarray) or label.dtype.kind not in "biuf":
+        return None
+    if label.ndim == 2 and label.shape[1] == 1:
+        label = label[:, 0]
+    if label.ndim == 2:
+        one_hot = np.eye(label.shape[1])[label.argmax(axis=1)]
+        label = label.argmax(axis=1) if (label == one_hot).all() else label
+    if label.ndim != 1:
+        return None
+    whole = label.astype("int64")
+    return whole if (whole == label).all() and (whole >= 0).all() else None
+
+
+def images_of(probe: Probe) -> np.ndarray | None:
+    """Small pictures of the views.
+
+    Args:
+        probe: The groups.
+
+    Returns:
+        Uint8 `(groups, num_views, height, width, channels)`; None where there
+        are no images, or of sizes that have no common grid.
+    """
+    images: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
+    if any(of_batch is None for of_batch in images):
+        return None
+    if len({of_batch.shape[1:] for of_batch in images}) > 1:
+        return None
+    return pictures.thumbnails(np.concatenate(images))
+
+
+def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
+    """The views of each group as text.
+
+    Args:
+        probe: The groups.
+        tokenizer: None, or something with a `vocabulary` that tells the pieces
+            of the token ids among the inputs.
+
+    Returns:
+        For each group a list of texts, the sentences of a pair with `‖`
+        between them; None without a tokenizer.
+
+    Raises:
+        ValueError: If there is a tokenizer without a vocabulary, or no token
+            ids, or such that it does not have.
+    """
+    if tokenizer is None:
+        return None
+    if not hasattr(tokenizer, "vocabulary"):
+        raise ValueError(
+            "`tokenizer` must have a `vocabulary`, a list of the pieces. "
+            f"Received: a {type(tokenizer).__name__}"
+        )
+    texts: list = []
+    for x, _ in probe.batches:
+        texts += _decoded(x["views"], tokenizer.vocabulary)
+    return texts
+
+
+def _decoded(views, vocabulary):
+    """The views of a batch as text, from their token ids."""
+    ids = views.get("token_ids") if isinstance(views, dict) else None
+    if getattr(ids, "ndim", 0) != 3 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            '`tokenizer` needs inputs with "token_ids" of shape (batch, '
+            "num_views, length). "
+            f"Received: {len(keras.tree.flatten(views))} inputs without them"
+        )
+    if ids.size and not 0 <= ids.min() <= ids.max() < len(vocabulary):
+        raise ValueError(
+            f"Token ids must be from 0 to below {len(vocabulary)}, the size of "
+            f"the vocabulary. Received: {ids.min()} to {ids.max()}"
+        )
+    is_token = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
+    return [
+        [
+            _joined([vocabulary[token] for token in view_ids[view_is_token]])
+            for view_ids, view_is_token in zip(*of_group, strict=True)
+        ]
+        for of_group in zip(ids, is_token, strict=True)
+    ]
+
+
+def _joined(pieces):
+    """Pieces of words as text, without special tokens and padding."""
+    text = " ".join(p for p in pieces if p not in ("[CLS]", "[PAD]"))
+    sentences = text.replace(" ##", "").split("[SEP]")
+    return " ‖ ".join(filter(None, (s.strip() for s in sentences[:2])))

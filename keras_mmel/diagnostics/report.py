@@ -3,18 +3,17 @@
 import io
 import math
 import os
-import pathlib
 
 import numpy as np
 
 from keras_mmel import extras
 from keras_mmel import ranges
 from keras_mmel import version
+from keras_mmel import whole_files
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.pages import page
 from keras_mmel.pages import pictures
-from keras_mmel.pages.page import Html
 
 _SHOWN_VIEWS = 16
 _SHOWN_GROUPS = 6
@@ -70,16 +69,15 @@ def write_report(
     curves = _figure(plots.draw_run, run)
     weights = _figure(plots.draw_weights, run)
     sections = [
-        page.section("", Html(_tiles(run) + page.bullets(remarks(run)))),
+        page.section("", page.Html(_tiles(run) + page.bullets(remarks(run)))),
         page.section("Training", curves, _CURVES),
         page.section("Weights at the last record", weights, _WEIGHTS),
     ]
     if run.images is not None or run.texts is not None:
         sections.append(page.section("Views", _views(run), _VIEWS))
     html = page.page(title, _subtitle(run), sections)
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(html, encoding="utf-8")
+    with whole_files.replacing(path) as half:
+        half.write_text(html, encoding="utf-8")
 
 
 def _subtitle(run):
@@ -202,7 +200,9 @@ def _figure(draw, run):
     with extras.need("matplotlib", "plots").rc_context(plots.SETTINGS):
         figure.savefig(file, format="svg", transparent=True, metadata=no_dates)
     svg = file.getvalue()
-    return Html(svg[svg.index("<svg") :].replace(plots.INK, "currentColor"))
+    return page.Html(
+        svg[svg.index("<svg") :].replace(plots.INK, "currentColor")
+    )
 
 
 def _views(run):
@@ -218,7 +218,7 @@ def _views(run):
         views = "".join(_view(run, group, view) for group, view in places)
         html += f"<h3>{page.escape(heading)}</h3>"
         html += f'<div class="{kind}">{views}</div>'
-    return Html(html)
+    return page.Html(html)
 
 
 def _view(run, group, view):

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import pathlib
 import zipfile
 from typing import Any
 
@@ -67,9 +66,6 @@ class Run:
 
     def __post_init__(self) -> None:
         self.mask = np.asarray(self.mask, dtype=bool)
-        self._records: list[StepWeights] = []
-        if self.classes is not None:
-            self.classes = np.asarray(self.classes, dtype="int64")
         num_views = self.mask.shape[1]
         if not self.view_names:
             others = [f"view {index}" for index in range(1, num_views)]
@@ -115,14 +111,11 @@ class Run:
     @property
     def records(self) -> list[StepWeights]:
         """The records, with what their numbers say."""
-        for index in range(len(self._records), len(self.weights)):
-            record = StepWeights(
-                weights=self.weights[index],
-                losses=self.losses[index],
-                counted=self.counted,
-            )
-            self._records.append(record)
-        return self._records
+        counted = self.counted
+        return [
+            StepWeights(weights, losses, counted)
+            for weights, losses in zip(self.weights, self.losses, strict=True)
+        ]
 
     @property
     def summaries(self) -> list[dict]:
@@ -153,10 +146,7 @@ class Run:
         Args:
             path: The `.npz` file.
         """
-        fields = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-        }
+        fields = dict(vars(self))
         arrays: dict[str, Any] = {}
         for name in ("weights", "losses"):
             shape = (len(self.steps), *self.mask.shape)
@@ -180,10 +170,9 @@ class Run:
         Raises:
             ValueError: If it holds no run.
         """
-        path = pathlib.Path(path)
         try:
             # A file that is no archive would stay open inside `np.load`.
-            with path.open("rb") as file, np.load(file) as archive:
+            with open(path, "rb") as file, np.load(file) as archive:
                 arrays: dict[str, Any] = dict(archive)
             fields = json.loads(arrays.pop("fields").tobytes())
             for name in ("weights", "losses"):

@@ -8,8 +8,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.pages.page import Html
-from keras_mmel.pages.page import escape
+from keras_mmel.pages import page
 
 # Pictures are kept in memory and in files with every run.
 LARGEST_SIDE = 64
@@ -115,7 +114,7 @@ def grid(pictures: Any, weights: Any) -> np.ndarray:
     return cells.reshape(rows * cells.shape[1], columns * cells.shape[3], 3)
 
 
-def image(picture: np.ndarray, name: str) -> Html:
+def image(picture: np.ndarray, name: str) -> page.Html:
     """A picture inside of a page.
 
     Args:
@@ -135,4 +134,4 @@ def image(picture: np.ndarray, name: str) -> Html:
     library.fromarray(picture).save(file, "PNG")
     data = base64.b64encode(file.getvalue()).decode("ascii")
     source = f"data:image/png;base64,{data}"
-    return Html(f'<img src="{source}" alt="{escape(name)}">')
+    return page.Html(f'<img src="{source}" alt="{page.escape(name)}">')

@@ -13,10 +13,9 @@ from keras import ops
 from keras_mmel import contract
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
+from keras_mmel.scores import view_values
 from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.summary import named_scores
-from keras_mmel.scores.view_metrics import find_metrics
-from keras_mmel.scores.view_values import view_values
 
 
 def evaluate_views(
@@ -153,7 +152,7 @@ class ViewScorer:
         checks.check_labels(label, contract.sizes_of(x))
         x, label = keras.tree.map_structure(ops.convert_to_tensor, (x, label))
         if self._metrics is None:
-            self._metrics = find_metrics(self._model, x, label)
+            self._metrics = view_values.find_metrics(self._model, x, label)
         with _no_gradient():
             values = self._step(x, label)
         if weight is not None:
@@ -164,7 +163,7 @@ class ViewScorer:
         )
 
     def _values(self, x, label):
-        return view_values(self._model, self._metrics, x, label)
+        return view_values.view_values(self._model, self._metrics, x, label)
 
 
 def _joined(*batches):

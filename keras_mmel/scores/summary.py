@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keras_mmel.scores.view_metrics import ViewMetric
-from keras_mmel.scores.view_values import Values
+from keras_mmel.scores import view_values
 
 # Names that `evaluate_views` makes of which it is known what is better; those
 # of other metrics are the user's.
@@ -16,7 +15,8 @@ _SCORE = re.compile(
 
 
 def named_scores(
-    values: Values, metrics: Mapping[str, ViewMetric]
+    values: view_values.Values,
+    metrics: Mapping[str, view_values.ViewMetric],
 ) -> dict[str, float]:
     """Computes the scores of `evaluate_views`.
 
@@ -98,13 +98,11 @@ def of_views(
         "original": values[:, 0],
         "mean": np.where(mask, values, 0.0).sum(axis=1) / mask.sum(axis=1),
     }
-    if higher_is_better is not None:
-        # Padding takes a value that is never the worst.
-        if higher_is_better:
-            worst = np.where(mask, values, np.inf).min(axis=1)
-        else:
-            worst = np.where(mask, values, -np.inf).max(axis=1)
-        of_examples["worst"] = worst
+    # Padding takes a value that is never the worst.
+    if higher_is_better:
+        of_examples["worst"] = np.where(mask, values, np.inf).min(axis=1)
+    elif higher_is_better is not None:
+        of_examples["worst"] = np.where(mask, values, -np.inf).max(axis=1)
     return {
         f"{kind}_{name}": float((value * weight).sum() / len(value))
         for kind, value in of_examples.items()

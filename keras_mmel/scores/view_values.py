@@ -12,7 +12,24 @@ from keras_mmel.losses import compiled
 from keras_mmel.losses import of_groups
 from keras_mmel.losses import soft_targets
 from keras_mmel.objectives import Uniform
-from keras_mmel.scores.view_metrics import ViewMetric
+
+_MEAN_UPDATE = keras.metrics.MeanMetricWrapper.update_state
+
+
+class ViewMetric(NamedTuple):
+    """A compiled metric that is a mean over examples.
+
+    Attributes:
+        output: Place of its output among all.
+        metric: Keras's metric, with the function.
+        higher_is_better: None where Keras does not know.
+        weighted: Whether it is one of `weighted_metrics`.
+    """
+
+    output: int
+    metric: Any
+    higher_is_better: bool | None
+    weighted: bool
 
 
 class Classifier(NamedTuple):
@@ -51,6 +68,50 @@ class Values(NamedTuple):
     classifiers: dict[str, Classifier]
     mask: Any
     weight: Any
+
+
+def find_metrics(
+    model: keras.Model, x: Any, label: Any
+) -> dict[str, ViewMetric]:
+    """Finds the metrics of a model that are means over examples.
+
+    Keras resolves names such as `"accuracy"` by a label and a prediction, so
+    that a model whose metrics are not built is called once.
+
+    Args:
+        model: A compiled model.
+        x: A batch of groups, as tensors.
+        label: The labels of the batch.
+
+    Returns:
+        Names, as Keras logs them, and metrics.
+    """
+    compiled_metrics = model._compile_metrics
+    if compiled_metrics is None:
+        return {}
+    if not compiled_metrics.built:
+        rows = model(contract.flatten_views(x), training=False)
+        compiled_metrics.build(label, contract.sizes_of(x).originals(rows))
+    by_name: dict[str, ViewMetric] = {}
+    for weighted, of_outputs in (
+        (False, compiled_metrics._flat_metrics),
+        (True, compiled_metrics._flat_weighted_metrics),
+    ):
+        for output, of_output in enumerate(of_outputs):
+            for metric in of_output.metrics if of_output else ():
+                # One that changes how it is updated is no mean over examples.
+                if type(metric).update_state is not _MEAN_UPDATE:
+                    continue
+                output_name = of_output.output_name
+                prefix = f"{output_name}_" if output_name else ""
+                name = prefix + metric.name
+                if name in by_name:
+                    name = f"{prefix}weighted_{metric.name}"
+                # "up" or "down", which Keras's own metrics know.
+                direction = getattr(metric, "_direction", None)
+                better = None if direction is None else direction == "up"
+                by_name[name] = ViewMetric(output, metric, better, weighted)
+    return by_name
 
 
 def view_values(
@@ -112,10 +173,8 @@ def _metric_values(model, metrics, label_rows, prediction, sizes):
         value = ops.cast(value, "float32")
         if not len(value.shape):  # of the batch, not of examples
             continue
-        axes = tuple(range(1, len(value.shape)))
-        by_name[name] = sizes.group(
-            ops.mean(value, axis=axes) if axes else value
-        )
+        of_rows = ops.reshape(value, (ops.shape(value)[0], -1))
+        by_name[name] = sizes.group(ops.mean(of_rows, axis=1))
     return by_name
 
 

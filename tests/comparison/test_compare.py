@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.comparison import Comparison
-from keras_mmel.comparison.plain_views import plain_batches
+from keras_mmel.comparison.methods import plain_batches
 from tests.scripts import compare_on_backend
 from tests.scripts.child import run
 

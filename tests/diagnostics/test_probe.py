@@ -8,7 +8,6 @@ import tensorflow as tf
 from numpy.testing import assert_array_equal
 
 from keras_mmel.diagnostics import ViewWeights
-from keras_mmel.diagnostics import content
 from keras_mmel.diagnostics import probe as probes
 from tests import cases
 
@@ -97,7 +96,7 @@ def test_what_holds_no_groups_is_refused(data, message):
 )
 def test_classes_are_found_in_the_labels(labels, expected):
     probe = probes.make_probe(({"views": X["views"][:3]}, labels), 64)
-    found = content.classes_of(probe)
+    found = probes.classes_of(probe)
     assert found is None if expected is None else found.tolist() == expected
 
 
