@@ -1,6 +1,7 @@
 """One augmented sample of a text, and how it is made of filled masks."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 from keras_mmel.text.augmentation.masking import Masked
@@ -63,22 +64,19 @@ def combine(
     Returns:
         The samples, as many as the sequence with the most fillings has.
     """
-    samples = []
-    for rank in range(max(map(len, fillings), default=0)):
-        filled_sequences = [
-            (sequence, of_sequence[rank])
-            for sequence, of_sequence in zip(sequences, fillings, strict=True)
-            if rank < len(of_sequence)
-        ]
-        samples.append(_sample(text, encoded, filled_sequences, vocabulary))
-    return samples
+    return [
+        _sample(text, encoded, zip(sequences, of_rank, strict=True), vocabulary)
+        for of_rank in itertools.zip_longest(*fillings)
+    ]
 
 
 def _sample(text, encoded, filled_sequences, vocabulary):
-    """The text with the fillings of some of its sequences put in."""
+    """The text with the fillings of its sequences put in, `None` for none."""
     token_ids = list(encoded.token_ids)
     positions, log_prob = [], 0.0
     for sequence, filled in filled_sequences:
+        if filled is None:
+            continue
         places = [sequence.start + p for p in sequence.positions]
         for place, token_id in zip(places, filled.token_ids, strict=True):
             token_ids[place] = token_id

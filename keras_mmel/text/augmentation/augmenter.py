@@ -12,11 +12,10 @@ import keras
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
+from keras_mmel.text.augmentation import masking
 from keras_mmel.text.augmentation.augmented import Augmented
 from keras_mmel.text.augmentation.augmented import combine
 from keras_mmel.text.augmentation.encoder import take_encoder
-from keras_mmel.text.augmentation.masking import Masking
-from keras_mmel.text.augmentation.masking import words_to_fill_in
 from keras_mmel.text.augmentation.scorer import WordScorer
 from keras_mmel.text.augmentation.search import beam_search
 from keras_mmel.text.augmentation.search import greedy
@@ -133,14 +132,14 @@ class MaskedLMAugmenter:
             num_beams = num_augmented + 1
         self.num_beams = check_count("num_beams", num_beams, num_augmented)
         self.search = search
-        self._masking = Masking(
+        self._masking = masking.Masking(
             self.tokenizer,
             mask_ratio=float(mask_ratio),
             unit=unit,
             separate=pairs == "separate",
             seed=seed,
         )
-        allowed = words_to_fill_in(self.tokenizer, unit)
+        allowed = masking.words_to_fill_in(self.tokenizer, unit)
         self._scorer = WordScorer(self._encoder, allowed)
 
     def augment(

@@ -29,7 +29,6 @@ def _stand_in(name, module):
 
 for _name, _module in {
     "BertBackbone": "backbone",
-    "EncoderBlock": "backbone",
     "BertMaskedLM": "masked_lm",
     "BertTextClassifier": "classifier",
 }.items():

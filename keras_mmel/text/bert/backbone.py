@@ -50,37 +50,8 @@ def activation(hidden_act: str) -> Callable:
     return _ACTIVATIONS[hidden_act]
 
 
-@keras.saving.register_keras_serializable("keras_mmel")
-class EncoderBlock(keras_hub.layers.TransformerEncoder):
-    """`keras_hub.layers.TransformerEncoder` with a dropout for attention.
-
-    Args:
-        attention_dropout: Rate on the attention probabilities.
-        dropout: Rate on the outputs of the two parts.
-        **kwargs: Those of `keras_hub.layers.TransformerEncoder`.
-    """
-
-    def __init__(self, *, attention_dropout, dropout, **kwargs):
-        # The base class gives one rate to its three dropouts, and a dropout
-        # that was made with rate 0 has no random state.
-        super().__init__(dropout=max(dropout, attention_dropout), **kwargs)
-        self.attention_dropout = attention_dropout
-        self.hidden_dropout = dropout
-
-    def build(self, inputs_shape):
-        super().build(inputs_shape)
-        attention = set(self._self_attention_layer._flatten_layers())
-        for layer in self._flatten_layers():
-            if isinstance(layer, keras.layers.Dropout):
-                layer.rate = self.hidden_dropout
-                if layer in attention:
-                    layer.rate = self.attention_dropout
-
-    def get_config(self):
-        return super().get_config() | {
-            "attention_dropout": self.attention_dropout,
-            "dropout": self.hidden_dropout,
-        }
+# Of the normal distribution from which keras-hub draws initial weights.
+_STDDEV = 0.02
 
 
 @keras.saving.register_keras_serializable("keras_mmel")
@@ -108,8 +79,7 @@ class BertBackbone(keras_hub.models.BertBackbone):
             Face config.
         layer_norm_eps: Epsilon of every layer norm.
         initializer_range: Standard deviation of the initial weights.
-        dtype: Dtype or policy.
-        **kwargs: Those of `keras.Model`.
+        **kwargs: `dtype`, and those of `keras.Model`.
 
     Raises:
         ValueError: If `hidden_act` is not known.
@@ -117,123 +87,43 @@ class BertBackbone(keras_hub.models.BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers,
-        num_heads,
-        hidden_dim,
-        intermediate_dim,
+        *,
         dropout=0.1,
         attention_dropout=None,
-        max_sequence_length=512,
-        num_segments=2,
         hidden_act="gelu",
         layer_norm_eps=1e-12,
-        initializer_range=0.02,
-        dtype=None,
+        initializer_range=_STDDEV,
         **kwargs,
     ):
         if attention_dropout is None:
             attention_dropout = dropout
-        # What follows makes the layers by these, and a config holds them.
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
+        function = activation(hidden_act)
+        # A dropout that was made with rate 0 has no random state.
+        super().__init__(dropout=max(dropout, attention_dropout), **kwargs)
         self.dropout = dropout
         self.attention_dropout = attention_dropout
-        self.max_sequence_length = max_sequence_length
-        self.num_segments = num_segments
-        self.cls_token_index = 0  # as keras-hub's has it
         self.hidden_act = hidden_act
         self.layer_norm_eps = layer_norm_eps
         self.initializer_range = initializer_range
-        self._make_embeddings(dtype)
-        self._make_blocks(dtype)
-        inputs, outputs = self._connect()
-        # Past the class that would build its own layers.
-        super(keras_hub.models.BertBackbone, self).__init__(
-            inputs=inputs, outputs=outputs, dtype=dtype, **kwargs
-        )
-
-    def _initializer(self):
-        return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-
-    def _make_embeddings(self, dtype):
-        self.token_embedding = keras.layers.ReversibleEmbedding(
-            self.vocabulary_size,
-            self.hidden_dim,
-            embeddings_initializer=self._initializer(),
-            dtype=dtype,
-            name="token_embedding",
-        )
-        self.position_embedding = keras_hub.layers.PositionEmbedding(
-            self.max_sequence_length,
-            initializer=self._initializer(),
-            dtype=dtype,
-            name="position_embedding",
-        )
-        self.segment_embedding = keras.layers.Embedding(
-            self.num_segments,
-            self.hidden_dim,
-            embeddings_initializer=self._initializer(),
-            dtype=dtype,
-            name="segment_embedding",
-        )
-        self.embeddings_add = keras.layers.Add(
-            dtype=dtype, name="embeddings_add"
-        )
-        self.embeddings_layer_norm = keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_eps,
-            dtype=dtype,
-            name="embeddings_layer_norm",
-        )
-        self.embeddings_dropout = keras.layers.Dropout(
-            self.dropout, dtype=dtype, name="embeddings_dropout"
-        )
-
-    def _make_blocks(self, dtype):
-        """The transformer layers and, behind them, the pooler."""
-        self.transformer_layers = [
-            EncoderBlock(
-                intermediate_dim=self.intermediate_dim,
-                num_heads=self.num_heads,
-                dropout=self.dropout,
-                attention_dropout=self.attention_dropout,
-                activation=activation(self.hidden_act),
-                layer_norm_epsilon=self.layer_norm_eps,
-                kernel_initializer=self._initializer(),
-                dtype=dtype,
-                name=f"transformer_layer_{i}",
-            )
-            for i in range(self.num_layers)
-        ]
-        self.pooled_dense = keras.layers.Dense(
-            self.hidden_dim,
-            activation="tanh",
-            kernel_initializer=self._initializer(),
-            dtype=dtype,
-            name="pooled_dense",
-        )
-
-    def _connect(self):
-        """The symbolic inputs and outputs of the network."""
-        inputs = {
-            name: keras.Input((None,), dtype="int32", name=name)
-            for name in ("token_ids", "segment_ids", "padding_mask")
-        }
-        tokens = self.token_embedding(inputs["token_ids"])
-        positions = self.position_embedding(tokens)
-        segments = self.segment_embedding(inputs["segment_ids"])
-        x = self.embeddings_add((tokens, positions, segments))
-        x = self.embeddings_dropout(self.embeddings_layer_norm(x))
+        # The layers read their settings when they are called.
+        for layer in self._flatten_layers():
+            if isinstance(layer, keras.layers.LayerNormalization):
+                layer.epsilon = layer_norm_eps
+            elif isinstance(layer, keras.layers.Dropout):
+                layer.rate = dropout
         for block in self.transformer_layers:
-            x = block(x, padding_mask=inputs["padding_mask"])
-        outputs = {
-            "sequence_output": x,
-            "pooled_output": self.pooled_dense(x[:, 0, :]),
-        }
-        return inputs, outputs
+            for layer in block._self_attention_layer._flatten_layers():
+                if isinstance(layer, keras.layers.Dropout):
+                    layer.rate = attention_dropout
+            block._feedforward_intermediate_dense.activation = function
+            # What a block tells of itself where it is saved by itself.
+            block.activation = function
+            block.layer_norm_epsilon = layer_norm_eps
+        if initializer_range != _STDDEV:
+            for weight in self.weights:
+                # Neither scales nor biases, but for the zeros of attention.
+                if len(weight.shape) > 1:
+                    weight.assign(weight * (initializer_range / _STDDEV))
 
     def get_config(self):
         return super().get_config() | {

@@ -1,6 +1,5 @@
 """Loads the models of presets, in Hugging Face and in keras-hub layout."""
 
-import json
 import logging
 import os
 
@@ -212,7 +211,7 @@ def _masked_lm_of_keras_hub(directory):
     task = directory / "task.json"
     task_class = None
     if task.exists():
-        task_class = json.loads(task.read_text(encoding="utf-8"))["class_name"]
+        task_class = presets.read_json(task)["class_name"]
     weights = directory / "task.weights.h5"
     if task_class != "BertMaskedLM" or not weights.exists():
         raise ValueError(

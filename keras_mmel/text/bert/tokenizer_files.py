@@ -40,7 +40,7 @@ def read(directory: pathlib.Path) -> str:
     state = _read_if_there(directory / "tokenizer.json")
     options = _read_if_there(directory / "tokenizer_config.json")
     if "model" in state:
-        return json.dumps(_with_options(state, options))
+        return _with_options(state, options)
     vocabulary = directory / "vocab.txt"
     # A keras-hub layout: its tokenizer.json is the config of a Keras object.
     if "class_name" in state:
@@ -70,7 +70,7 @@ def _with_options(state, options):
         for name, name_in_state in _OPTIONS.items():
             if name in options:
                 normalizer[name_in_state] = options[name]
-    return state
+    return json.dumps(state)
 
 
 def from_vocabulary(pieces: list[str], options: dict) -> str:
@@ -85,10 +85,6 @@ def from_vocabulary(pieces: list[str], options: dict) -> str:
         The tokenizer as JSON in the format of `tokenizer.json`.
     """
     tokenizers = extras.need("tokenizers", "text")
-    tokenizer = tokenizers.BertWordPieceTokenizer(
-        {piece: i for i, piece in enumerate(pieces)},
-        handle_chinese_chars=options.get("tokenize_chinese_chars", True),
-        strip_accents=options.get("strip_accents"),
-        lowercase=options.get("do_lower_case", True),
-    )
-    return tokenizer.to_str()
+    ids = {piece: i for i, piece in enumerate(pieces)}
+    tokenizer = tokenizers.BertWordPieceTokenizer(ids)
+    return _with_options(json.loads(tokenizer.to_str()), options)

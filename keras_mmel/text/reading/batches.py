@@ -8,9 +8,7 @@ import tensorflow as tf
 
 from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
-from keras_mmel.data.epochs import EpochCounter
-from keras_mmel.data.epochs import count_passes
-from keras_mmel.data.epochs import numbered_passes
+from keras_mmel.data import epochs
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.token_table import TokenTable
 
@@ -32,7 +30,7 @@ class Batching:
         shuffle: Whether to shuffle; else the order is that of the table.
         window: Batches among which examples are sorted by their length.
         drop_remainder: Whether to leave out a last batch that is not full.
-        epoch_counter: Says which epoch is next.
+        epoch_counter: Says which epoch is next; `None` begins with the first.
     """
 
     batch_size: int
@@ -40,7 +38,7 @@ class Batching:
     shuffle: bool
     window: int
     drop_remainder: bool
-    epoch_counter: EpochCounter
+    epoch_counter: epochs.EpochCounter | None
 
     def __post_init__(self):
         self.batch_size = check_count("batch_size", self.batch_size, 1)
@@ -71,7 +69,7 @@ def make_batches(
     examples, batch_size = len(table), batching.batch_size
     drop_remainder = batching.drop_remainder
     batches = arguments.count_batches(examples, batch_size, drop_remainder)
-    counter = batching.epoch_counter
+    counter = batching.epoch_counter or epochs.EpochCounter()
     lengths = tf.constant(padded_lengths(table))
     keys = tf.constant(table.keys)
     inputs_of = gatherer(table)
@@ -111,9 +109,9 @@ def make_batches(
         return epoch, finish(inputs_of(rows, length), chosen, rows, real)
 
     # Picks are cheap and come from one thread; ids are gathered by two.
-    picks = numbered_passes(counter, one_pass)
+    picks = epochs.numbered_passes(counter, one_pass)
     elements = picks.map(make, num_parallel_calls=2, deterministic=True)
-    return count_passes(counter, elements.prefetch(4), batches)
+    return epochs.count_passes(counter, elements.prefetch(4), batches)
 
 
 def padded_lengths(table: TokenTable) -> np.ndarray:

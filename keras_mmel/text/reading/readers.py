@@ -9,11 +9,9 @@ import tensorflow as tf
 from keras_mmel.counts import check_count
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.reading import batches
+from keras_mmel.text.reading import token_table
 from keras_mmel.text.reading import view_choice
-from keras_mmel.text.reading.batches import Batching
-from keras_mmel.text.reading.batches import make_batches
-from keras_mmel.text.reading.token_table import TokenTable
-from keras_mmel.text.reading.token_table import load_table
 from keras_mmel.text.sources.records import Source
 
 # Batches among which examples are sorted by length.
@@ -21,7 +19,7 @@ WINDOW = 32
 
 
 def read_augmented(
-    directory: str | os.PathLike | TokenTable,
+    directory: str | os.PathLike | token_table.TokenTable,
     *,
     tokenizer: Tokenizer | None = None,
     num_views: int = 5,
@@ -88,18 +86,17 @@ def read_augmented(
     ```
     """
     num_views = check_count("num_views", num_views, 1)
-    counter = epoch_counter or EpochCounter()
-    batching = Batching(
-        batch_size, seed, shuffle, window, drop_remainder, counter
+    batching = batches.Batching(
+        batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = load_table(directory, tokenizer, max_length=max_length)
+    table = token_table.load_table(directory, tokenizer, max_length=max_length)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     # All batches have one structure: where any group is short, each has a mask.
     needs_mask = bool((table.views < num_views).any())
     choose = functools.partial(
         view_choice.choose_groups,
-        view_choice.Pools.of(table),
+        view_choice.Pools(table),
         num_views,
         batching.seed,
     )
@@ -113,11 +110,11 @@ def read_augmented(
             return x, y
         return x, {"label": y, "teacher": tf.gather(predictions, rows)}
 
-    return make_batches(table, choose, finish, batching)
+    return batches.make_batches(table, choose, finish, batching)
 
 
 def read_plain(
-    data: str | os.PathLike | TokenTable | Source,
+    data: str | os.PathLike | token_table.TokenTable | Source,
     *,
     tokenizer: Tokenizer | None = None,
     views: int = 1,
@@ -181,17 +178,16 @@ def read_plain(
     ```
     """
     views = check_count("views", views, 1)
-    counter = epoch_counter or EpochCounter()
-    batching = Batching(
-        batch_size, seed, shuffle, window, drop_remainder, counter
+    batching = batches.Batching(
+        batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = load_table(data, tokenizer, max_length=max_length)
+    table = token_table.load_table(data, tokenizer, max_length=max_length)
     example_labels = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
     row_targets = None
     if example_labels is not None and predictions is not None:
         row_targets = _targets(table, predictions)
-    pools = view_choice.Pools.of(table)
+    pools = view_choice.Pools(table)
 
     @tf.autograph.experimental.do_not_convert
     def choose(epoch):
@@ -208,7 +204,7 @@ def read_plain(
             return x, tf.gather(example_labels, examples)
         return (x,)
 
-    return make_batches(table, choose, finish, batching)
+    return batches.make_batches(table, choose, finish, batching)
 
 
 def _labels(table):

@@ -11,14 +11,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_mmel.text.files import writing
 from keras_mmel.text.files.reader import AugmentedFiles
-from keras_mmel.text.files.writing import Written
-from keras_mmel.text.files.writing import write_records
-from keras_mmel.text.reading.batches import gatherer
-from keras_mmel.text.reading.batches import padded_lengths
-from keras_mmel.text.reading.token_table import TokenTable
-from keras_mmel.text.reading.token_table import encoder_for
-from keras_mmel.text.reading.token_table import make_table
+from keras_mmel.text.reading import batches
+from keras_mmel.text.reading import token_table
 from keras_mmel.text.sources.records import Record
 
 # Records labelled at a time: enough for full batches of each length.
@@ -34,7 +30,7 @@ def label_augmented(
     max_length: int = 128,
     shard: tuple[int, int] | None = None,
     progress: bool = True,
-) -> Written:
+) -> writing.Written:
     """Writes the files anew with a teacher's predictions.
 
     Every original and every view gets the teacher's class probabilities (the
@@ -84,12 +80,12 @@ def label_augmented(
             f"Received: {type(teacher).__name__}"
         )
     _check_outputs(teacher, manifest)
-    encoder = encoder_for(manifest, tokenizer)
+    encoder = token_table.encoder_for(manifest, tokenizer)
     predict = predictor(teacher, batch_size)
 
     def label(records: Iterator[Record]) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
-            table = make_table(block, encoder, max_length)
+            table = token_table.make_table(block, encoder, max_length)
             yield from _with_predictions(block, predict(table))
 
     # Two teachers' files differ in this, and so never mix in one directory.
@@ -100,7 +96,7 @@ def label_augmented(
             "max_length": max_length,
         }
     }
-    return write_records(
+    return writing.write_records(
         out,
         files,
         label,
@@ -139,8 +135,7 @@ def weights_hash(model: keras.Model) -> str:
 def _check_outputs(teacher, manifest):
     outputs = getattr(teacher, "num_classes", None)
     names = manifest.label_names
-    regression = manifest.label_kind == "value"
-    if regression:
+    if manifest.label_kind == "value":
         fits, expected = outputs == 1, "one output (regression)"
     elif names is not None:
         fits = outputs != 1 and outputs == len(names)
@@ -158,7 +153,7 @@ def _check_outputs(teacher, manifest):
 
 def predictor(
     classifier: keras.Model, batch_size: int
-) -> Callable[[TokenTable], np.ndarray]:
+) -> Callable[[token_table.TokenTable], np.ndarray]:
     """Makes a function that predicts every row of a table.
 
     Rows are sorted by length and predicted in batches of one shape for each
@@ -184,7 +179,8 @@ def predictor(
         return tf.cast(probabilities, tf.float32)
 
     def predict(table):
-        inputs_of, lengths = gatherer(table), padded_lengths(table)
+        inputs_of = batches.gatherer(table)
+        lengths = batches.padded_lengths(table)
         order = np.argsort(lengths, kind="stable")
         predictions = []
         for start in range(0, len(order), batch_size):

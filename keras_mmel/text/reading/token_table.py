@@ -197,19 +197,10 @@ def hash_id(example_id: str) -> int:
 def _ids_of(rows, tokenizer, max_length):
     """The ids of originals and views, cut to a length."""
     if tokenizer is None:
-        return [_cut(_stored(row), max_length) for row in rows]
+        return [_cut(row, max_length) for row in rows]
     texts = [as_text(row.texts) for row in rows]
     encodings = tokenizer.encode(texts, max_length=max_length)
     return [encoded.token_ids for encoded in encodings]
-
-
-def _stored(row):
-    if not row.token_ids:
-        raise ValueError(
-            "Files without token ids need `tokenizer`, which makes them of "
-            f"the texts. Received: tokenizer=None for {row.texts!r:.80}"
-        )
-    return row.token_ids
 
 
 def _border(ids: Sequence[int]) -> int:
@@ -218,8 +209,14 @@ def _border(ids: Sequence[int]) -> int:
     return ids.index(ids[-1]) + 1
 
 
-def _cut(ids, max_length):
-    """Stored ids, cut as the tokenizer cuts."""
+def _cut(row, max_length):
+    """The stored ids of a row, cut as the tokenizer cuts."""
+    ids = row.token_ids
+    if not ids:
+        raise ValueError(
+            "Files without token ids need `tokenizer`, which makes them of "
+            f"the texts. Received: tokenizer=None for {row.texts!r:.80}"
+        )
     if len(ids) <= max_length:
         return ids
     border, sep_id = _border(ids), ids[-1]

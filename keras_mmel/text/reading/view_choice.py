@@ -4,16 +4,17 @@ Every choice is a hash of (seed, epoch, example id), so it does not depend on
 shards, batches, threads or restarts.
 """
 
-from typing import NamedTuple
-
 import tensorflow as tf
 
 from keras_mmel.data import seeds
 from keras_mmel.text.reading.token_table import TokenTable
 
 
-class Pools(NamedTuple):
+class Pools:
     """Where the views of every example lie in a table, as tensors.
+
+    Args:
+        table: The ids.
 
     Attributes:
         first: (examples,), the row of each original.
@@ -21,18 +22,10 @@ class Pools(NamedTuple):
         keys: (examples,), hashes of the examples' ids.
     """
 
-    first: tf.Tensor
-    views: tf.Tensor
-    keys: tf.Tensor
-
-    @classmethod
-    def of(cls, table: TokenTable) -> "Pools":
-        """The pools of a table."""
-        return cls(
-            first=tf.constant(table.first[:-1]),
-            views=tf.constant(table.views),
-            keys=tf.constant(table.keys),
-        )
+    def __init__(self, table: TokenTable):
+        self.first = tf.constant(table.first[:-1])
+        self.views = tf.constant(table.views)
+        self.keys = tf.constant(table.keys)
 
 
 def choose_groups(pools: Pools, num_views: int, seed: int, epoch):

@@ -53,8 +53,8 @@ def test_classifier_has_the_encoder(preset):
     found, wanted = (m.backbone(X)["pooled_output"] for m in (model, source))
     assert_allclose(found.numpy(), wanted.numpy(), atol=1e-6)
     assert model(X).shape == (1, 3)
-    block = model.backbone.transformer_layers[0]
-    assert (model.dropout, block.attention_dropout) == (0.25, 0.25)
+    backbone = model.backbone
+    assert (model.dropout, backbone.attention_dropout) == (0.25, 0.25)
 
 
 def test_tokenizer_cuts_as_bert_does(preset, tmp_path):

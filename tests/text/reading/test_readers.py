@@ -177,7 +177,7 @@ class TestPlain:
             table, views=3, teacher=teacher, batch_size=45, seed=2
         )
         flat = [one for r in records for one in (r, *r.views)]
-        pools = view_choice.Pools.of(table)
+        pools = view_choice.Pools(table)
         for epoch, ((x, y),) in enumerate(passes(dataset, 4)):
             rows = view_choice.choose_one(pools, 3, 2, epoch).numpy()[:, 0]
             for i, row in enumerate(rows):

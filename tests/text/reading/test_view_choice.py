@@ -1,4 +1,5 @@
 import collections
+import types
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ KEYS = np.array([hash_id(str(i)) for i in range(len(VIEWS))])
 
 
 def pools(chosen=slice(None)):
-    arrays = (one[chosen] for one in (FIRST, VIEWS, KEYS))
-    return view_choice.Pools(*map(tf.constant, arrays))
+    first, views, keys = (one[chosen] for one in (FIRST, VIEWS, KEYS))
+    # A table has the end of its last example as well.
+    first = np.append(first, 0)
+    table = types.SimpleNamespace(first=first, views=views, keys=keys)
+    return view_choice.Pools(table)
 
 
 def groups(num_views, epoch=0, seed=0, chosen=slice(None)):
