@@ -1,4 +1,4 @@
-"""Tensors of any backend: their values in NumPy, and their static shapes."""
+"""What arrays and tensors hold: values in NumPy, static shapes, ranges."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,6 +6,10 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+
+# Views whose range is this many times smaller or larger than that of their
+# originals were scaled, not augmented.
+_TIMES = 8
 
 
 def to_numpy(tensor: Any) -> np.ndarray:
@@ -39,3 +43,40 @@ def shapes_agree(
         size is None or other is None or size == other
         for size, other in zip(shape, expected, strict=True)
     )
+
+
+def unlike_originals(views: np.ndarray) -> str | None:
+    """What sets views apart from their originals: their range, or no content.
+
+    Args:
+        views: Numbers `(groups, num_views, ...)`, the original first.
+
+    Returns:
+        A sentence, or None where nothing stands out.
+
+    Example:
+
+    ```python
+    views = np.arange(1.0, 3.0).reshape(1, 2, 1) * np.arange(4)
+    views[:, 1:] /= 255
+    unlike_originals(views)
+    # "Views are from 0 to 0.02353, their originals from 0 to 3."
+    ```
+    """
+    views = np.asarray(views, "float32")
+    originals, augmented = views[:, :1], views[:, 1:]
+    if not augmented.size or np.ptp(originals) == 0:
+        return None
+    times = np.ptp(augmented) / np.ptp(originals)
+    if times < 1 / _TIMES or times > _TIMES:
+        return (
+            f"Views are from {augmented.min():.4g} to {augmented.max():.4g}, "
+            f"their originals from {originals.min():.4g} to "
+            f"{originals.max():.4g}."
+        )
+    axes = tuple(range(2, views.ndim))
+    # Of one value all over, where the original is not.
+    empty = (np.ptp(augmented, axes) == 0) & (np.ptp(originals, axes) > 0)
+    if 2 * empty.sum() > empty.size:
+        return f"{empty.sum()} of {empty.size} views are one value all over."
+    return None

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_mmel import arrays
 from keras_mmel import counts
-from keras_mmel import ranges
 from keras_mmel.data import arguments
 from keras_mmel.data import chance
 from keras_mmel.data import epochs
@@ -274,7 +274,7 @@ def _warn_of_unlike(views, is_first_batch):
     warned = []
 
     def warn(*leaves):
-        for difference in map(ranges.unlike_originals, leaves):
+        for difference in map(arrays.unlike_originals, leaves):
             # Once: a later epoch would say it with other numbers.
             if difference is not None and not warned:
                 warned.append(difference)

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 
+from keras_mmel import arrays
 from keras_mmel import extras
-from keras_mmel import ranges
 from keras_mmel import version
 from keras_mmel import whole_files
 from keras_mmel.diagnostics import plots
@@ -185,7 +185,7 @@ def _unlike_views(run):
         return None
     padding = np.expand_dims(~run.mask, axes)
     views = np.where(padding, views[:, :1], views)
-    difference = ranges.unlike_originals(views)
+    difference = arrays.unlike_originals(views)
     return difference and (
         f"The pictures of views are nothing like those of their originals: "
         f"{difference} An augmentation must keep the range of values."
