@@ -1,6 +1,5 @@
 """MMELModel: groups in, a training step out."""
 
-import contextlib
 import os
 from typing import Any
 
@@ -123,7 +122,7 @@ class MMELModel(GroupTrainer):
                 "are told from plain examples. Give it another name. "
                 f"Received: inputs {sorted(model.input)}"
             )
-        settings = objectives.SETTINGS & kwargs.keys()
+        settings = {"lambda_p", "lambda_t", "stop_gradient"} & kwargs.keys()
         if settings:
             raise TypeError(
                 "Settings go into an objective, as in `MMELModel(model, "
@@ -364,13 +363,10 @@ class MMELModel(GroupTrainer):
     @classmethod
     def from_config(cls, config: dict, custom_objects=None) -> "MMELModel":
         config = dict(config)
-        # A scope hides those around it, such as the one of `load_model`.
-        scope = contextlib.nullcontext()
-        if custom_objects:
-            scope = keras.saving.custom_object_scope(custom_objects)
-        with scope:
-            for key in ("model", "objective", "soft_loss", "dtype"):
-                config[key] = keras.saving.deserialize_keras_object(config[key])
+        for key in ("model", "objective", "soft_loss", "dtype"):
+            config[key] = keras.saving.deserialize_keras_object(
+                config[key], custom_objects
+            )
         # Functional and Sequential models forget their policy in a file, and
         # with it goes the scaling of the loss.
         policy = config.pop("dtype")
