@@ -154,7 +154,7 @@ def mean_and_weights(losses: Any, mask: Any = None) -> tuple[Any, Any]:
     count = count_views(losses, real)
     value = _total(losses) / count
     # As at any other lambda.
-    poison = _nan_unless_finite(value)
+    poison = ops.where(ops.isfinite(value), 0.0, math.nan)
     value = ops.squeeze(value + poison, axis=1)
     weights = (1.0 + poison) / count
     if real is None:
@@ -230,11 +230,6 @@ def real_losses(losses: Any, mask: Any) -> tuple[Any, Any]:
     return ops.where(mask, losses, 0.0), mask
 
 
-def _nan_unless_finite(mean):
-    """What makes NaN of all that it is added to, or 0."""
-    return ops.where(ops.isfinite(mean), 0.0, math.nan)
-
-
 def _scale(lambda_p):
     """`lambda_p` within the range where float32 is exact."""
     lowest, highest = _LAMBDA_RANGE
@@ -261,8 +256,9 @@ def _solve(losses, real, scale):
     count = count_views(losses, real)
     largest, is_largest = find_largest(losses, real)
     mean = _total(losses) / count
-    # NaN and inf reach the result by themselves, -inf would be weighted away.
-    poison = _nan_unless_finite(mean)
+    # Makes NaN of all that it is added to, or changes nothing: NaN and inf
+    # reach the result by themselves, -inf would be weighted away.
+    poison = ops.where(ops.isfinite(mean), 0.0, math.nan)
     # Around the mean nothing cancels; but the largest loss must stay within a
     # few lambda, or exp overflows. Nor may it be smaller: a rounded mean of
     # equal losses can be larger than they are, and a tiny lambda would make

@@ -73,7 +73,7 @@ def pair_outputs(
     def walk(path, names, prediction, nests):
         """Adds what is trained in a part of the model's output, by its path."""
         loss = nests["loss"]
-        if not _is_nest(prediction):
+        if not keras.tree.is_nested(prediction):
             outputs.extend(_single(path, prediction, nests))
             return
         places = _places(prediction, names)
@@ -83,7 +83,7 @@ def pair_outputs(
                 raise _no_entry((*path, key), "the model's output", known)
             # An output that the dict leaves out is not trained.
             places = [place for place in places if loss.keys() & place.words]
-        elif _is_nest(loss) and not isinstance(prediction, dict):
+        elif keras.tree.is_nested(loss) and not isinstance(prediction, dict):
             nests["y"] = _expand_partial(nests["y"], loss, len(places))
         for place in places:
             # Before labels are picked, which such an output need not have.
@@ -183,10 +183,6 @@ def _crossentropy_for(label, prediction):
     return keras.losses.categorical_crossentropy
 
 
-def _is_nest(value):
-    return isinstance(value, (dict, list, tuple))
-
-
 class _Place(NamedTuple):
     """An output among its siblings, in all the ways to refer to it.
 
@@ -222,15 +218,15 @@ def _places(prediction, names):
 
 def _pick(argument, nest, place, path):
     """The entry of a nest for one output; a single entry may be for all."""
-    is_for_all = argument in ("loss", "loss_weights") and not _is_nest(nest)
-    if nest is None or is_for_all:
-        return nest
     if isinstance(nest, dict):
         for word in place.words:
             if word in nest:
                 return nest[word]
-    elif _is_nest(nest) and len(nest) == place.siblings:
-        return nest[place.number]
+    elif keras.tree.is_nested(nest):
+        if len(nest) == place.siblings:
+            return nest[place.number]
+    elif nest is None or argument in ("loss", "loss_weights"):
+        return nest
     raise _no_entry((*path, place.words[-1]), argument, nest)
 
 
@@ -238,7 +234,7 @@ def _no_entry(path, argument, nest):
     name, received = "/".join(map(str, path)), type(nest).__name__
     if isinstance(nest, (dict, set)):
         received = list(nest)
-    elif _is_nest(nest):
+    elif keras.tree.is_nested(nest):
         received = len(nest)
     return ValueError(
         f"No entry for the output {name!r} in {argument}. Received: {received}"
