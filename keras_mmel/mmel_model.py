@@ -70,7 +70,7 @@ class MMELModel(GroupTrainer):
             `keras_mmel.callbacks.LambdaSchedule`.
 
     Raises:
-        TypeError: If `model` is not a `keras.Model`.
+        TypeError: If `model` is not a `keras.Model`, or an `MMELModel`.
         ValueError: If the objective is unknown or its settings are invalid.
 
     Example:
@@ -106,15 +106,11 @@ class MMELModel(GroupTrainer):
         name: str | None = None,
         **kwargs: Any,
     ):
-        if not isinstance(model, keras.Model):
+        if not isinstance(model, keras.Model) or isinstance(model, MMELModel):
             raise TypeError(
-                "`model` must be a `keras.Model`. "
+                "`model` must be a `keras.Model`: the model to train, not a "
+                "wrapper around it. "
                 f"Received: {model!r} of type {type(model).__name__}"
-            )
-        if isinstance(model, MMELModel):
-            raise ValueError(
-                "`model` must be the model to train, not a wrapper around it. "
-                "Received: an `MMELModel`"
             )
         if contract.is_group(getattr(model, "input", None)):
             raise ValueError(

@@ -101,8 +101,7 @@ class GroupTrainer(keras.Model):
         del arguments["self"]
         x = arguments.get("x")
         callbacks = keras.tree.flatten(arguments.get("callbacks") or ())
-        _check_arguments(arguments)
-        _check_shard(x, getattr(self, "distribute_strategy", None))
+        _check_arguments(arguments, getattr(self, "distribute_strategy", None))
         if hasattr(x, "element_spec"):
             # A dataset is shuffled, or not, by who made it; Keras would warn.
             arguments.setdefault("shuffle", False)
@@ -215,8 +214,10 @@ class _EpochFollower(keras.callbacks.Callback):
         self._counter.set_epoch(epoch)
 
 
-def _check_shard(x, strategy):
-    """Raises ValueError where Keras would take a part of a part of a batch."""
+def _check_arguments(arguments, strategy):
+    """Raises ValueError where `fit` is given what cannot be trained on."""
+    x, y = arguments.get("x"), arguments.get("y")
+    # Keras would take a part of a part of a batch.
     if getattr(x, "is_shard", False) and replicas.splits_batches(strategy):
         raise ValueError(
             "`x` must be whole batches, of which Keras gives each process its "
@@ -225,12 +226,13 @@ def _check_shard(x, strategy):
             "`DataParallel(auto_shard_dataset=False)`. "
             "Received: groups made with `shard`"
         )
-
-
-def _check_arguments(arguments):
-    """Raises ValueError where `fit` is given what cannot be trained on."""
-    x, y = arguments.get("x"), arguments.get("y")
-    checks.check_sample_weight(arguments.get("sample_weight"))
+    sample_weight = arguments.get("sample_weight")
+    if keras.tree.is_nested(sample_weight):
+        raise ValueError(
+            "`sample_weight` must be one array of shape (batch,): the weight "
+            "of an example holds for all outputs. "
+            f"Received: a {type(sample_weight).__name__}"
+        )
     checks.check_numbers(y)
     class_weight = arguments.get("class_weight")
     if class_weight and contract.split_labels(y).teacher is not None:
