@@ -95,9 +95,7 @@ class Sizes(NamedTuple):
         """
 
         def view_0(rows):
-            if isinstance(self.views, int):
-                return rows[:: self.views]
-            # A slice with a step that is a tensor would lose the rank.
+            # A slice with a step, where it is a tensor, would lose the rank.
             row_shape = tuple(ops.shape(rows))[1:]
             return ops.reshape(rows, (-1, self.views, *row_shape))[:, 0]
 
@@ -136,8 +134,6 @@ def check_groups(x: Any) -> None:
             f"x={_describe(x)}"
         )
     leaves = keras.tree.flatten(x["views"])
-    if not leaves:
-        raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
     for leaf in leaves:
         if type(leaf).__name__ in _NOT_DENSE:
             raise ValueError(
@@ -145,8 +141,8 @@ def check_groups(x: Any) -> None:
                 'views and mark the missing ones in "mask". '
                 f"Received: x={_describe(x)}"
             )
-        if (rank(leaf) or 0) < 2:
-            raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
+    if not leaves or any((rank(leaf) or 0) < 2 for leaf in leaves):
+        raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
     # A size that is not static is left to the step, which compares them all.
     view_counts = {leaf.shape[1] for leaf in leaves} - {None}
     if len(view_counts) > 1 or 0 in view_counts:
@@ -157,9 +153,7 @@ def check_groups(x: Any) -> None:
     mask = x.get("mask")
     if mask is not None:
         is_matrix = rank(mask) == 2
-        if is_matrix and mask.shape[1] is not None:
-            view_counts.add(mask.shape[1])
-        if not is_matrix or len(view_counts) > 1 or 0 in view_counts:
+        if not is_matrix or len({*view_counts, mask.shape[1]} - {None}) > 1:
             raise ValueError(
                 '"mask" must have shape (batch, num_views). '
                 f"Received: x={_describe(x)}"

@@ -154,7 +154,7 @@ def mean_and_weights(losses: Any, mask: Any = None) -> tuple[Any, Any]:
     count = count_views(losses, real)
     value = _total(losses) / count
     # As at any other lambda.
-    poison = _nan_unless_finite(value)
+    poison = ops.where(ops.isfinite(value), 0.0, math.nan)
     value = ops.squeeze(value + poison, axis=1)
     weights = (1.0 + poison) / count
     if real is None:
@@ -195,56 +195,39 @@ def check_lambda_p(lambda_p: Any) -> None:
         )
 
 
-def check_losses(losses: Any) -> Any:
-    """`losses` as a float32 tensor; ValueError unless it is a matrix."""
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number and not a bool."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def real_losses(losses: Any, mask: Any) -> tuple[Any, Any]:
+    """Losses as a float32 tensor with 0 in place of padding, and the mask.
+
+    Args:
+        losses: Shape `(batch, num_views)`, any float type.
+        mask: None, or `(batch, num_views)`, bool or numbers.
+
+    Returns:
+        The losses, and a bool tensor or None.
+
+    Raises:
+        ValueError: If `losses` is not a matrix or `mask` has another shape.
+    """
     losses = ops.cast(ops.convert_to_tensor(losses), "float32")
     if len(losses.shape) != 2:
         raise ValueError(
             "`losses` must have shape (batch, num_views). "
             f"Received: losses.shape={tuple(losses.shape)}"
         )
-    return losses
-
-
-def check_mask(mask: Any, losses: Any) -> Any:
-    """A mask as a bool tensor, or ValueError.
-
-    Args:
-        mask: Shape `(batch, num_views)`, bool or numbers.
-        losses: Tensor of losses, from `check_losses`.
-
-    Returns:
-        Bool tensor.
-
-    Raises:
-        ValueError: If the shapes differ.
-    """
+    if mask is None:
+        return losses, None
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
     if not shapes_agree(mask.shape, losses.shape):
         raise ValueError(
             "`mask` must have the shape of `losses`, "
             f"{tuple(losses.shape)}. Received: mask.shape={tuple(mask.shape)}"
         )
-    return mask
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` is a real number and not a bool."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def real_losses(losses, mask):
-    """Float32 losses with 0 in place of padding, and the bool mask or None."""
-    losses = check_losses(losses)
-    if mask is None:
-        return losses, None
-    mask = check_mask(mask, losses)
     return ops.where(mask, losses, 0.0), mask
-
-
-def _nan_unless_finite(mean):
-    """What makes NaN of all that it is added to, or 0."""
-    return ops.where(ops.isfinite(mean), 0.0, math.nan)
 
 
 def _scale(lambda_p):
@@ -273,8 +256,9 @@ def _solve(losses, real, scale):
     count = count_views(losses, real)
     largest, is_largest = find_largest(losses, real)
     mean = _total(losses) / count
-    # NaN and inf reach the result by themselves, -inf would be weighted away.
-    poison = _nan_unless_finite(mean)
+    # Makes NaN of all that it is added to, or changes nothing: NaN and inf
+    # reach the result by themselves, -inf would be weighted away.
+    poison = ops.where(ops.isfinite(mean), 0.0, math.nan)
     # Around the mean nothing cancels; but the largest loss must stay within a
     # few lambda, or exp overflows. Nor may it be smaller: a rounded mean of
     # equal losses can be larger than they are, and a tiny lambda would make
@@ -325,18 +309,35 @@ def _total(values):
     return ops.sum(values, axis=1, keepdims=True)
 
 
-def count_views(losses, real):
-    """Real views of each group; 1 where there is none."""
-    if real is None:
-        views = ops.shape(losses)[1]
-        if isinstance(views, int):
-            return float(views)
-        return ops.cast(views, losses.dtype)
-    return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
+def count_views(losses: Any, real: Any) -> Any:
+    """Real views of each group; 1 where there is none.
+
+    Args:
+        losses: Float32 `(batch, num_views)`.
+        real: None or bool `(batch, num_views)`, `False` for padding.
+
+    Returns:
+        A number for all groups, or float32 `(batch, 1)` where `real` is given.
+    """
+    if real is not None:
+        return ops.maximum(_total(ops.cast(real, losses.dtype)), 1.0)
+    views = ops.shape(losses)[1]
+    if isinstance(views, int):
+        return float(views)
+    return ops.cast(views, losses.dtype)
 
 
-def find_largest(losses, real):
-    """The largest real loss of each group, and where the (first) largest is."""
+def find_largest(losses: Any, real: Any) -> tuple[Any, Any]:
+    """The largest real loss of each group, and where the (first) largest is.
+
+    Args:
+        losses: Float32 `(batch, num_views)`.
+        real: None or bool `(batch, num_views)`, `False` for padding.
+
+    Returns:
+        Float32 `(batch, 1)`, 0 for a group without a real view, and bool
+        `(batch, num_views)`.
+    """
     if real is not None:
         losses = ops.where(real, losses, -math.inf)
     largest, place = ops.top_k(losses, 1)

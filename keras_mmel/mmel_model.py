@@ -1,6 +1,5 @@
 """MMELModel: groups in, a training step out."""
 
-import contextlib
 import os
 from typing import Any
 
@@ -71,7 +70,7 @@ class MMELModel(GroupTrainer):
             `keras_mmel.callbacks.LambdaSchedule`.
 
     Raises:
-        TypeError: If `model` is not a `keras.Model`.
+        TypeError: If `model` is not a `keras.Model`, or an `MMELModel`.
         ValueError: If the objective is unknown or its settings are invalid.
 
     Example:
@@ -107,15 +106,11 @@ class MMELModel(GroupTrainer):
         name: str | None = None,
         **kwargs: Any,
     ):
-        if not isinstance(model, keras.Model):
+        if not isinstance(model, keras.Model) or isinstance(model, MMELModel):
             raise TypeError(
-                "`model` must be a `keras.Model`. "
+                "`model` must be a `keras.Model`: the model to train, not a "
+                "wrapper around it. "
                 f"Received: {model!r} of type {type(model).__name__}"
-            )
-        if isinstance(model, MMELModel):
-            raise ValueError(
-                "`model` must be the model to train, not a wrapper around it. "
-                "Received: an `MMELModel`"
             )
         if contract.is_group(getattr(model, "input", None)):
             raise ValueError(
@@ -123,7 +118,7 @@ class MMELModel(GroupTrainer):
                 "are told from plain examples. Give it another name. "
                 f"Received: inputs {sorted(model.input)}"
             )
-        settings = objectives.SETTINGS & kwargs.keys()
+        settings = {"lambda_p", "lambda_t", "stop_gradient"} & kwargs.keys()
         if settings:
             raise TypeError(
                 "Settings go into an objective, as in `MMELModel(model, "
@@ -364,13 +359,10 @@ class MMELModel(GroupTrainer):
     @classmethod
     def from_config(cls, config: dict, custom_objects=None) -> "MMELModel":
         config = dict(config)
-        # A scope hides those around it, such as the one of `load_model`.
-        scope = contextlib.nullcontext()
-        if custom_objects:
-            scope = keras.saving.custom_object_scope(custom_objects)
-        with scope:
-            for key in ("model", "objective", "soft_loss", "dtype"):
-                config[key] = keras.saving.deserialize_keras_object(config[key])
+        for key in ("model", "objective", "soft_loss", "dtype"):
+            config[key] = keras.saving.deserialize_keras_object(
+                config[key], custom_objects
+            )
         # Functional and Sequential models forget their policy in a file, and
         # with it goes the scaling of the loss.
         policy = config.pop("dtype")

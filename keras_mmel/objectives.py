@@ -192,9 +192,17 @@ class Soft(Objective):
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
         lambda_p = self.lambda_p if lambda_p is None else lambda_p
-        losses, augmented, mask = _split_original(losses, mask)
+        losses, real = formulas.real_losses(losses, mask)
+        if losses.shape[1] == 1:
+            raise ValueError(
+                "The soft objective compares augmented views with the original "
+                "and needs groups of at least 2 views. "
+                f"Received: losses.shape={tuple(losses.shape)}"
+            )
+        if real is not None:
+            real = real[:, 1:]
         soft, weights = formulas.expected_loss_and_weights(
-            augmented, lambda_p, mask
+            losses[:, 1:], lambda_p, real
         )
         value = losses[:, 0] + self.lambda_t * soft
         # A weight for each view that came in: the original's is 0.
@@ -264,13 +272,6 @@ class Uniform(Objective):
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}
 
-# Names of what one of them can be told.
-SETTINGS = {
-    field.name
-    for objective in _BY_NAME.values()
-    for field in dataclasses.fields(objective)
-}
-
 
 def get(identifier: Any) -> Objective:
     """Objective from its name, its config or itself.
@@ -303,17 +304,3 @@ def get(identifier: Any) -> Objective:
             f"`keras_mmel.objectives.Objective`. Received: {identifier!r}"
         )
     return objective
-
-
-def _split_original(losses, mask):
-    """All losses, and losses and mask of the augmented views alone."""
-    losses = formulas.check_losses(losses)
-    if losses.shape[1] == 1:
-        raise ValueError(
-            "The soft objective compares augmented views with the original "
-            "and needs groups of at least 2 views. "
-            f"Received: losses.shape={tuple(losses.shape)}"
-        )
-    if mask is not None:
-        mask = formulas.check_mask(mask, losses)[:, 1:]
-    return losses, losses[:, 1:], mask

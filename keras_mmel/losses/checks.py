@@ -120,7 +120,7 @@ def per_example(sample_weight: Any) -> Any:
     Raises:
         ValueError: If the shape is another one, or weights differ by output.
     """
-    if isinstance(sample_weight, (dict, list, tuple)):
+    if keras.tree.is_nested(sample_weight):
         sample_weight, *copies = keras.tree.flatten(sample_weight)
         for copy in copies:
             _check_equal(sample_weight, copy)
@@ -157,16 +157,6 @@ def check_finite(losses: Any, mask: Any = None) -> None:
             f"The loss of view {view} of example {example} of the batch is "
             "not finite; it would make the loss of the whole step NaN. "
             f"Received: view losses {values[example].tolist()}"
-        )
-
-
-def check_sample_weight(sample_weight: Any) -> None:
-    """Raises ValueError where `fit` is given weights for each output."""
-    if isinstance(sample_weight, (dict, list, tuple)):
-        raise ValueError(
-            "`sample_weight` must be one array of shape (batch,): the weight "
-            "of an example holds for all outputs. "
-            f"Received: a {type(sample_weight).__name__}"
         )
 
 

@@ -21,19 +21,21 @@ class Output(NamedTuple):
     Attributes:
         name: Path of the output, for messages.
         loss: A `keras.Loss`, the user's own where one was compiled.
-        weight: The output's entry in `loss_weights`, or None.
+        weight: The output's entry in `loss_weights`; 1 where there is none.
         label: Labels, `(batch, ...)`, or what stands in their place.
         prediction: Predictions of the flat batch, untouched: a reshape would
             lose Keras's recovery of the logits behind a softmax.
-        extra: Further tensors given to `pair_outputs`, picked for this output.
+        teacher: Teacher predictions, or None.
+        soft_loss: What was given to `MMELModel` for the output, or None.
     """
 
     name: str
     loss: keras.Loss
-    weight: float | None
+    weight: float
     label: Any
     prediction: Any
-    extra: tuple
+    teacher: Any = None
+    soft_loss: Any = None
 
 
 def pair_outputs(
@@ -42,7 +44,8 @@ def pair_outputs(
     label: Any,
     prediction: Any,
     output_names: list[str] | None = None,
-    extra: tuple = (),
+    teacher: Any = None,
+    soft_loss: Any = None,
 ) -> list[Output]:
     """Matches losses, weights, labels and predictions of every output.
 
@@ -56,8 +59,8 @@ def pair_outputs(
         label: Labels, a nest like `prediction`.
         prediction: Output of the model on the flat batch.
         output_names: Names of the outputs, where the model has them.
-        extra: More structures that are picked apart like `label`, each a nest
-            or None.
+        teacher: None, or teacher predictions, a nest like `label`.
+        soft_loss: None, or a nest like `label`.
 
     Returns:
         A list of `Output`, one for each output that has a loss.
@@ -67,43 +70,40 @@ def pair_outputs(
     """
     outputs = []
 
-    def walk(path, names, loss, weight, label, prediction, extra):
+    def walk(path, names, prediction, nests):
         """Adds what is trained in a part of the model's output, by its path."""
-        if loss is None:
-            return
-        if not _is_nest(prediction):
-            output = _single(path, loss, weight, label, prediction, extra)
-            if output is not None:
-                outputs.append(output)
+        loss = nests["loss"]
+        if not keras.tree.is_nested(prediction):
+            outputs.extend(_single(path, prediction, nests))
             return
         places = _places(prediction, names)
         if isinstance(loss, dict):
-            known = {word: place for place in places for word in place.words}
-            for key in loss.keys() - known.keys():
+            known = {word for place in places for word in place.words}
+            for key in loss.keys() - known:
                 raise _no_entry((*path, key), "the model's output", known)
             # An output that the dict leaves out is not trained.
             places = [place for place in places if loss.keys() & place.words]
-        elif _is_nest(loss) and not isinstance(prediction, dict):
-            label = _expand_partial(label, loss, len(places))
+        elif keras.tree.is_nested(loss) and not isinstance(prediction, dict):
+            nests["y"] = _expand_partial(nests["y"], loss, len(places))
         for place in places:
-            loss_here = _pick(loss, place, path, "loss", shared=True)
             # Before labels are picked, which such an output need not have.
-            if loss_here is None:
+            if _pick("loss", loss, place, path) is None:
                 continue
-            walk(
-                (*path, place.words[-1]),
-                None,
-                loss_here,
-                _pick(weight, place, path, "loss_weights", shared=True),
-                _pick(label, place, path, "y"),
-                prediction[place.key],
-                tuple(
-                    None if nest is None else _pick(nest, place, path, "y")
-                    for nest in extra
-                ),
-            )
+            nests_here = {
+                argument: _pick(argument, nest, place, path)
+                for argument, nest in nests.items()
+            }
+            path_here = (*path, place.words[-1])
+            walk(path_here, None, prediction[place.key], nests_here)
 
-    walk((), output_names, loss, loss_weights, label, prediction, extra)
+    nests = {
+        "loss": loss,
+        "loss_weights": loss_weights,
+        "y": label,
+        'y["teacher"]': teacher,
+        "soft_loss": soft_loss,
+    }
+    walk((), output_names, prediction, nests)
     if not outputs:
         raise ValueError(
             "No output of the model has a loss. Provide a `loss` argument in "
@@ -183,10 +183,6 @@ def _crossentropy_for(label, prediction):
     return keras.losses.categorical_crossentropy
 
 
-def _is_nest(value):
-    return isinstance(value, (dict, list, tuple))
-
-
 class _Place(NamedTuple):
     """An output among its siblings, in all the ways to refer to it.
 
@@ -208,67 +204,69 @@ def _places(prediction, names):
     """The outputs in a nest of predictions."""
     count = len(prediction)
     if isinstance(prediction, dict):
-        in_order = sorted(prediction)
-        return [
-            _Place(key, (key,), in_order.index(key), count)
-            for key in prediction
-        ]
-    # Names of layers are of the outermost nest, if they are of it at all.
-    if names is None or len(names) != count:
-        names = range(count)
-    return [_Place(i, (i, names[i]), i, count) for i in range(count)]
+        keys = names = sorted(prediction)
+    else:
+        keys = range(count)
+        # Names of layers are of the outermost nest, if they are of it at all.
+        if names is None or len(names) != count:
+            names = keys
+    return [
+        _Place(key, (key, name), number, count)
+        for number, (key, name) in enumerate(zip(keys, names, strict=True))
+    ]
 
 
-def _pick(nest, place, path, argument, shared=False):
+def _pick(argument, nest, place, path):
     """The entry of a nest for one output; a single entry may be for all."""
-    if shared and not _is_nest(nest):
-        return nest
     if isinstance(nest, dict):
         for word in place.words:
             if word in nest:
                 return nest[word]
-    elif _is_nest(nest) and len(nest) == place.siblings:
-        return nest[place.number]
+    elif keras.tree.is_nested(nest):
+        if len(nest) == place.siblings:
+            return nest[place.number]
+    elif nest is None or argument in ("loss", "loss_weights"):
+        return nest
     raise _no_entry((*path, place.words[-1]), argument, nest)
 
 
 def _no_entry(path, argument, nest):
     name, received = "/".join(map(str, path)), type(nest).__name__
-    if isinstance(nest, dict):
+    if isinstance(nest, (dict, set)):
         received = list(nest)
-    elif _is_nest(nest):
+    elif keras.tree.is_nested(nest):
         received = len(nest)
     return ValueError(
         f"No entry for the output {name!r} in {argument}. Received: {received}"
     )
 
 
-def _single(path, loss, weight, label, prediction, extra):
-    """The `Output` for one tensor, or None where it has no loss."""
+def _single(path, prediction, nests):
+    """The `Output` for one tensor in a list, which is empty without a loss."""
     name = "/".join(map(str, path)) or "the output"
-    loss, weight, label = (_only(v, name) for v in (loss, weight, label))
-    extra = tuple(_only(value, name) for value in extra)
-    if not (weight is None or isinstance(weight, numbers.Real)):
+    loss, weight, label, teacher, soft_loss = (
+        _only(nest, name) for nest in nests.values()
+    )
+    if loss is None:
+        return []
+    weight = 1.0 if weight is None else weight
+    if not isinstance(weight, numbers.Real):
         raise ValueError(
             f"`loss_weights` must hold numbers. Received: {weight!r} for {name}"
         )
-    if loss is None:
-        return None
     loss = resolve(loss, label, prediction)
-    return Output(name, loss, weight, label, prediction, extra)
+    return [Output(name, loss, weight, label, prediction, teacher, soft_loss)]
 
 
 def _only(nest, name):
     """The single element of a nest around one output."""
-    if not _is_nest(nest):
-        return nest
-    entries = list(nest.values()) if isinstance(nest, dict) else list(nest)
-    if len(entries) != 1:
+    leaves = keras.tree.flatten(nest)
+    if len(leaves) != 1:
         raise ValueError(
             f"{name} is one tensor, and its loss, weight and labels must be "
             f"single too. Received: {nest!r}"
         )
-    return _only(entries[0], name)
+    return leaves[0]
 
 
 def _expand_partial(label, loss, count):
@@ -279,12 +277,9 @@ def _expand_partial(label, loss, count):
             f"each. Received: {len(loss)} losses"
         )
     trained = [i for i, entry in enumerate(loss) if entry is not None]
-    if len(trained) == count:
-        return label
-    if not isinstance(label, (list, tuple)):
-        label = [label]
+    entries = label if isinstance(label, (list, tuple)) else [label]
     # Labels for all outputs: those without a loss are not looked at.
-    if len(label) != len(trained):
+    if len(entries) != len(trained):
         return label
-    by_number = dict(zip(trained, label, strict=True))
+    by_number = dict(zip(trained, entries, strict=True))
     return [by_number.get(i) for i in range(count)]

@@ -30,18 +30,15 @@ class GroupLosses(NamedTuple):
         original: Float32 `(batch,)`: the compiled loss of view 0.
         sample_weight: None or float32 `(batch,)`.
         reduction: How the compiled losses reduce the batch.
-        elements: Values of the loss for one example: 1, or the number of its
-            pixels or tokens.
-        unmasked_share: None, or `(batch,)`: how much of view 0 a Keras mask
-            leaves, 1 being the mean over the batch.
+        by_output: Names of the trained outputs, and the compiled loss of their
+            view 0, a `per_view.Rows` of `batch` rows.
     """
 
     losses: Any
     original: Any
     sample_weight: Any
     reduction: str | None
-    elements: Any
-    unmasked_share: Any
+    by_output: dict[str, per_view.Rows]
 
     def reduce(self, values: Any) -> tuple[Any, Any]:
         """Numerator and denominator of the loss of the batch.
@@ -56,16 +53,20 @@ class GroupLosses(NamedTuple):
             A scalar and the number to divide it by, or None. For a loss without
             reduction, what Keras would train on: a tensor whose sum has the
             gradient and whose mean is logged.
+
+        Raises:
+            ValueError: If the outputs need denominators of their own.
         """
         weight = self.sample_weight
         weighted = values if weight is None else values * weight
         if self.reduction is None:
-            if isinstance(self.elements, int) and self.elements == 1:
+            _, elements, _ = self._alike()
+            if isinstance(elements, int) and elements == 1:
                 return weighted, None
             # As many values as Keras would log the mean of.
-            share = ops.ones((1, self.elements), values.dtype)
+            share = ops.ones((1, elements), values.dtype)
             # A tensor of integers where it is not static.
-            share /= ops.cast(self.elements, values.dtype)
+            share /= ops.cast(elements, values.dtype)
             return weighted[:, None] * share, None
         total = ops.sum(weighted)
         if self.reduction == "sum":
@@ -73,14 +74,35 @@ class GroupLosses(NamedTuple):
         if self.reduction == "mean_with_sample_weight" and weight is not None:
             # Keras counts a weight once, however many elements it weighs; with
             # a mask, once for each element that is left.
-            share = 1 / ops.cast(self.elements, values.dtype)
-            if self.unmasked_share is not None:
-                share = self.unmasked_share
+            _, elements, share = self._alike()
+            if share is None:
+                share = 1 / ops.cast(elements, values.dtype)
             return total, ops.sum(weight * share)
         batch = ops.shape(values)[0]
         if isinstance(batch, int):
             return total, float(batch)
         return total, ops.cast(batch, "float32")
+
+    def _alike(self):
+        """The `per_view.Rows` of any output, where all count alike."""
+        rows, *others = self.by_output.values()
+        counts = {}
+        for name, of_output in self.by_output.items():
+            is_static = isinstance(of_output.elements, int)
+            # Two numbers that only the step knows are taken on trust.
+            counts[name] = of_output.elements if is_static else None
+        is_masked = any(r.unmasked_share is not None for r in (rows, *others))
+        if others and (is_masked or len(set(counts.values())) > 1):
+            raise ValueError(
+                "Views are weighted by the sum of the losses of all outputs, "
+                f"which has no one size with the reduction {self.reduction!r} "
+                "where a loss gives more values for an example than another, "
+                "or masks some. Compile the losses with "
+                '`reduction="sum_over_batch_size"`, or give `fit` no '
+                "`sample_weight` if the reduction is a mean. "
+                f"Received: values for an example by output {counts}"
+            )
+        return rows
 
 
 def group_losses(
@@ -133,32 +155,28 @@ def group_losses(
         label,
         prediction,
         output_names,
-        extra=(teacher, soft_loss),
+        teacher,
+        soft_loss,
     )
-    losses, originals = [], []
+    losses, originals, by_output = [], [], {}
     for output in outputs:
         checks.check_label_shape(output, sizes.views)
         of_views, original = _losses(output, objective, sizes)
-        losses.append(_weighted(of_views, output.weight))
-        originals.append(_weighted(original.losses, output.weight))
+        losses.append(of_views * output.weight)
+        originals.append(original.losses * output.weight)
+        by_output[output.name] = original
     return GroupLosses(
-        losses=sum(losses[1:], start=losses[0]),
-        original=sum(originals[1:], start=originals[0]),
+        losses=sum(losses),
+        original=sum(originals),
         sample_weight=sample_weight,
         reduction=compiled.reduction_of(outputs),
-        elements=original.elements,
-        unmasked_share=original.unmasked_share,
+        by_output=by_output,
     )
-
-
-def _weighted(values, weight):
-    return values if weight in (None, 1.0) else values * weight
 
 
 def _losses(output, objective, sizes):
     """What the objective takes, and the compiled loss of view 0."""
-    teacher, soft_loss = output.extra
-    prediction = output.prediction
+    teacher, prediction = output.teacher, output.prediction
 
     def of_all_views():
         flat = per_view.rows(
@@ -171,7 +189,7 @@ def _losses(output, objective, sizes):
 
     if teacher is None and not objective.soft_targets:
         return of_all_views()
-    twin = soft_targets.twin_for(output, soft_loss)
+    twin = soft_targets.twin_for(output, output.soft_loss)
     if twin.from_logits:
         original = per_view.rows(
             output.loss, output.label, sizes.originals(prediction)

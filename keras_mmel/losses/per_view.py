@@ -65,7 +65,16 @@ def rows(
     values = ops.convert_to_tensor(loss.call(label, prediction))
     loss_mask = getattr(values, "_keras_mask", None)
     values = ops.cast(values, "float32")
-    _check_rows(loss, values, prediction)
+    count = prediction.shape[0]
+    # A size that is not static is taken on trust.
+    if len(values.shape) == 0 or values.shape[0] not in (None, count):
+        raise ValueError(
+            f"The loss {loss.name!r} gives a result of shape "
+            f"{tuple(values.shape)} for {count or 'a batch of'} predictions. "
+            "MMEL weights the views by their losses and needs one loss per "
+            "view: return a value per example, without the mean over the "
+            f"batch. Received: loss={loss!r}"
+        )
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
     masks = [
         ops.cast(mask, "bool")
@@ -97,16 +106,3 @@ def rows(
         elements,
         ops.divide_no_nan(share, mean_share),
     )
-
-
-def _check_rows(loss, values, prediction):
-    rows = prediction.shape[0]
-    # A size that is not static is taken on trust.
-    if len(values.shape) == 0 or values.shape[0] not in (None, rows):
-        raise ValueError(
-            f"The loss {loss.name!r} gives a result of shape "
-            f"{tuple(values.shape)} for {rows or 'a batch of'} predictions. "
-            "MMEL weights the views by their losses and needs one loss per "
-            "view: return a value per example, without the mean over the "
-            f"batch. Received: loss={loss!r}"
-        )

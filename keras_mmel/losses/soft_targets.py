@@ -17,30 +17,23 @@ from keras_mmel.losses import compiled
 
 _LOSSES = keras.losses
 
-# Regression losses take a predicted value as they take a label.
-_OWN_TWIN = (
-    _LOSSES.mean_squared_error,
-    _LOSSES.mean_absolute_error,
-    _LOSSES.mean_absolute_percentage_error,
-    _LOSSES.mean_squared_logarithmic_error,
-    _LOSSES.huber,
-    _LOSSES.log_cosh,
-    _LOSSES.poisson,
-    _LOSSES.cosine_similarity,
-)
-_CATEGORICAL = (_LOSSES.CategoricalCrossentropy, "categorical")
-_TWINS = {
-    _LOSSES.sparse_categorical_crossentropy: _CATEGORICAL,
-    _LOSSES.categorical_crossentropy: _CATEGORICAL,
-    _LOSSES.categorical_focal_crossentropy: (
-        _LOSSES.CategoricalFocalCrossentropy,
-        "categorical",
-    ),
-    _LOSSES.binary_crossentropy: (_LOSSES.BinaryCrossentropy, "binary"),
-    _LOSSES.binary_focal_crossentropy: (
-        _LOSSES.BinaryFocalCrossentropy,
-        "binary",
-    ),
+# What the losses of Keras that take a predicted target are trained for. In a
+# regression the prediction stands for a value as the label does.
+_KINDS = {
+    _LOSSES.sparse_categorical_crossentropy: "categorical",
+    _LOSSES.categorical_crossentropy: "categorical",
+    _LOSSES.categorical_focal_crossentropy: "categorical",
+    _LOSSES.kl_divergence: "categorical",
+    _LOSSES.binary_crossentropy: "binary",
+    _LOSSES.binary_focal_crossentropy: "binary",
+    _LOSSES.mean_squared_error: "regression",
+    _LOSSES.mean_absolute_error: "regression",
+    _LOSSES.mean_absolute_percentage_error: "regression",
+    _LOSSES.mean_squared_logarithmic_error: "regression",
+    _LOSSES.huber: "regression",
+    _LOSSES.log_cosh: "regression",
+    _LOSSES.poisson: "regression",
+    _LOSSES.cosine_similarity: "regression",
 }
 
 # Two values of a regression that differ by more disagree: there the teacher
@@ -96,21 +89,19 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
     wrapper = compiled.LossFunctionWrapper
     if not isinstance(loss, wrapper) or type(loss).call is not wrapper.call:
         return None
-    if loss.fn in _OWN_TWIN:
-        return SoftTwin(loss, "regression")
-    if loss.fn is _LOSSES.kl_divergence:
-        return SoftTwin(loss, "categorical")
-    settings: dict = {"from_logits": False, "axis": -1, "ignore_class": None}
-    settings |= loss._fn_kwargs
-    if settings.pop("ignore_class") is not None or loss.fn not in _TWINS:
+    settings = dict(loss._fn_kwargs)
+    ignored = settings.pop("ignore_class", None)
+    if loss.fn not in _KINDS or ignored is not None:
         return None
     settings.pop("label_smoothing", None)
-    twin, kind = _TWINS[loss.fn]
+    fn = loss.fn
+    if fn is _LOSSES.sparse_categorical_crossentropy:
+        fn = _LOSSES.categorical_crossentropy
     return SoftTwin(
-        twin(**settings, reduction=loss.reduction, dtype=loss.dtype),
-        kind,
-        settings["from_logits"],
-        settings["axis"],
+        wrapper(fn, loss.reduction, loss.name, loss.dtype, **settings),
+        _KINDS[loss.fn],
+        settings.get("from_logits", False),
+        settings.get("axis", -1),
     )
 
 
@@ -264,5 +255,6 @@ def _check_probabilities(teacher):
     )
     extremes = [tf.reduce_min(teacher), tf.reduce_max(teacher)]
     check = tf.debugging.Assert(fits, [message, *extremes])
-    with tf.control_dependencies([] if check is None else [check]):
+    # None where the check is made at once, and nothing is waited for.
+    with tf.control_dependencies([check]):
         return tf.identity(teacher)

@@ -185,13 +185,12 @@ def with_head(
         ValueError: If `num_classes` is below 1.
     """
     x = keras.layers.GlobalAveragePooling2D(data_format=FORMAT, name="pool")(x)
-    policy = keras.config.dtype_policy()
-    half = policy.compute_dtype in ("float16", "bfloat16")
+    compute_dtype = keras.config.dtype_policy().compute_dtype
     outputs = keras.layers.Dense(
         num_classes,
         kernel_regularizer=penalty,
         bias_regularizer=penalty,
-        dtype="float32" if half else policy,
+        dtype=keras.backend.result_type(compute_dtype, "float32"),
         name="logits",
     )(x)
     return keras.Model(inputs, outputs, name=name)

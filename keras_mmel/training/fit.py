@@ -99,23 +99,20 @@ class GroupTrainer(keras.Model):
     def fit(self, *args, **kwargs):
         arguments = _FIT.bind(self, *args, **kwargs).arguments
         del arguments["self"]
-        x, callbacks = arguments.get("x"), arguments.get("callbacks") or ()
-        _check_arguments(arguments)
-        _check_shard(x, getattr(self, "distribute_strategy", None))
+        x = arguments.get("x")
+        callbacks = keras.tree.flatten(arguments.get("callbacks") or ())
+        _check_arguments(arguments, getattr(self, "distribute_strategy", None))
         if hasattr(x, "element_spec"):
             # A dataset is shuffled, or not, by who made it; Keras would warn.
             arguments.setdefault("shuffle", False)
-        listed = keras.tree.flatten(getattr(callbacks, "callbacks", callbacks))
-        for callback in listed:
+        for callback in callbacks:
             # Keras knows the direction of compiled metrics alone.
             mode = summary.direction(str(getattr(callback, "monitor", "")))
             if mode and getattr(callback, "mode", None) == "auto":
                 callback.mode = mode
         counter = getattr(x, "epoch_counter", None)
-        # A `CallbackList` of the user's own is used as it is.
-        own_list = hasattr(callbacks, "callbacks")
-        if counter is not None and counter not in listed and not own_list:
-            arguments["callbacks"] = [*listed, _EpochFollower(counter)]
+        if counter is not None and counter not in callbacks:
+            arguments["callbacks"] = [*callbacks, _EpochFollower(counter)]
         self._is_fitting = True
         try:
             history = super().fit(**arguments)
@@ -217,8 +214,10 @@ class _EpochFollower(keras.callbacks.Callback):
         self._counter.set_epoch(epoch)
 
 
-def _check_shard(x, strategy):
-    """Raises ValueError where Keras would take a part of a part of a batch."""
+def _check_arguments(arguments, strategy):
+    """Raises ValueError where `fit` is given what cannot be trained on."""
+    x, y = arguments.get("x"), arguments.get("y")
+    # Keras would take a part of a part of a batch.
     if getattr(x, "is_shard", False) and replicas.splits_batches(strategy):
         raise ValueError(
             "`x` must be whole batches, of which Keras gives each process its "
@@ -227,12 +226,13 @@ def _check_shard(x, strategy):
             "`DataParallel(auto_shard_dataset=False)`. "
             "Received: groups made with `shard`"
         )
-
-
-def _check_arguments(arguments):
-    """Raises ValueError where `fit` is given what cannot be trained on."""
-    x, y = arguments.get("x"), arguments.get("y")
-    checks.check_sample_weight(arguments.get("sample_weight"))
+    sample_weight = arguments.get("sample_weight")
+    if keras.tree.is_nested(sample_weight):
+        raise ValueError(
+            "`sample_weight` must be one array of shape (batch,): the weight "
+            "of an example holds for all outputs. "
+            f"Received: a {type(sample_weight).__name__}"
+        )
     checks.check_numbers(y)
     class_weight = arguments.get("class_weight")
     if class_weight and contract.split_labels(y).teacher is not None:
@@ -242,16 +242,12 @@ def _check_arguments(arguments):
             f"Received: class_weight={class_weight!r}"
         )
     data = arguments.get("validation_data")
-    splits_x = arguments.get("validation_split") and data is None
-    validation_x = getattr(data, "element_spec", data)
-    if isinstance(validation_x, (list, tuple)) and validation_x:
-        validation_x = validation_x[0]
-    if splits_x:
-        validation_x = x
-    if contract.is_group(validation_x):
-        received = "`validation_split` of groups" if splits_x else "groups"
+    if data is None and arguments.get("validation_split"):
+        data = (x,)
+    batch = getattr(data, "element_spec", data)
+    if isinstance(batch, (list, tuple)) and contract.is_group(batch[0]):
         raise ValueError(
             "`evaluate`, `predict` and `validation_data` take plain examples, "
             "not groups. Give `validation_data` with the originals. "
-            f"Received: {received}"
+            "Received: groups in `validation_data` or by `validation_split`"
         )

@@ -61,7 +61,7 @@ FOCAL = losses.CategoricalFocalCrossentropy()
 def output_of(loss, label, prediction):
     label, prediction = np.zeros((4, *label)), np.zeros((4, *prediction))
     loss = compiled.resolve(loss, label, prediction)
-    return compiled.Output("kind", loss, None, label, prediction, ())
+    return compiled.Output("kind", loss, 1.0, label, prediction)
 
 
 @pytest.mark.parametrize(

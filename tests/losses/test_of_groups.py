@@ -244,6 +244,69 @@ def test_the_number_of_tokens_may_be_known_to_the_step_alone(reduction):
         np.testing.assert_allclose(size, expected_size, rtol=1e-6)
 
 
+TOKENS_AND_VECTOR = {"tokens": (3, 4, 2), "vector": (3, 2)}
+BOTH_OF_TOKENS = {"first": (3, 4, 2), "second": (3, 4, 2)}
+
+
+def of_outputs(shapes, reduction, mask=None, sample_weight=None):
+    """The loss of a batch of groups of one view, as numerator and size."""
+    random = np.random.default_rng(0)
+    label, prediction = (
+        {name: ops.array(random.normal(size=s)) for name, s in shapes.items()}
+        for _ in range(2)
+    )
+    if mask is not None:
+        prediction["first"]._keras_mask = ops.array(mask)
+    loss = losses.MeanSquaredError(reduction=reduction)
+    found = group_losses(
+        HARD, Sizes(3, 1), label, prediction, sample_weight, loss=loss
+    )
+    numerator, size = found.reduce(found.original)
+    plain = 0.0
+    for name, values in prediction.items():
+        weight = sample_weight
+        if weight is not None:
+            weight = np.reshape(weight, (3, *[1] * (len(shapes[name]) - 2)))
+        plain += loss(label[name], values, sample_weight=weight)
+    return np.mean(numerator if size is None else numerator / size), plain
+
+
+WEIGHT = np.array([0.5, 2.0, 1.25], "float32")
+MEAN_OF_WEIGHTS = "mean_with_sample_weight"
+HALF = np.array([[True, True, False, False]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reduction", "mask", "weight"),
+    [
+        (TOKENS_AND_VECTOR, MEAN_OF_WEIGHTS, None, WEIGHT),
+        (TOKENS_AND_VECTOR, "none", None, None),
+        (BOTH_OF_TOKENS, MEAN_OF_WEIGHTS, HALF, WEIGHT),
+    ],
+)
+def test_outputs_that_need_denominators_of_their_own_are_refused(
+    shapes, reduction, mask, weight
+):
+    message = "sum of the losses.*sum_over_batch_size.*Received: .*: 4, "
+    with pytest.raises(ValueError, match=message):
+        of_outputs(shapes, reduction, mask, weight)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reduction", "mask", "weight"),
+    [
+        (TOKENS_AND_VECTOR, MEAN_OF_WEIGHTS, None, None),
+        (TOKENS_AND_VECTOR, "sum_over_batch_size", None, WEIGHT),
+        (BOTH_OF_TOKENS, MEAN_OF_WEIGHTS, None, WEIGHT),
+        (BOTH_OF_TOKENS, MEAN_OF_WEIGHTS, HALF, None),
+        (BOTH_OF_TOKENS, "none", None, None),
+    ],
+)
+def test_other_outputs_reduce_as_plain_keras(shapes, reduction, mask, weight):
+    found, plain = of_outputs(shapes, reduction, mask, weight)
+    np.testing.assert_allclose(found, np.mean(plain), rtol=1e-5)
+
+
 # Settings
 
 

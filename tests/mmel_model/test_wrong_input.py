@@ -284,7 +284,7 @@ def test_what_cannot_be_wrapped():
     for other in (None, "model", keras.layers.Dense, keras.Model):
         with pytest.raises(TypeError, match="`model` must be .*Received"):
             keras_mmel.MMELModel(other)
-    with pytest.raises(ValueError, match="not a wrapper"):
+    with pytest.raises(TypeError, match="not a wrapper"):
         keras_mmel.MMELModel(keras_mmel.MMELModel(model))
 
 
