@@ -67,7 +67,18 @@ def run(options: argparse.Namespace) -> None:
         from keras_mmel.text import sources
         from keras_mmel.text import write_augmented
 
-    source = _open_source(options)
+    if options.views:
+        source = shared.open_table(options, options.file, views=options.views)
+    else:
+        source = sources.from_long(
+            options.file,
+            options.text,
+            options.label,
+            id=options.id,
+            original=options.original,
+            label_names=options.label_names,
+            quoting=options.quoting,
+        )
     views = sum(len(record.views) for record in source.records)
     labels = sources.describe_labels(source)
     print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")
@@ -79,19 +90,3 @@ def run(options: argparse.Namespace) -> None:
         options.out, source, num_shards=options.num_shards, split=options.split
     )
     shared.tell(options.out, written)
-
-
-def _open_source(options):
-    from keras_mmel.text import sources
-
-    if options.views:
-        return shared.open_table(options, options.file, views=options.views)
-    return sources.from_long(
-        options.file,
-        options.text,
-        options.label,
-        id=options.id,
-        original=options.original,
-        label_names=options.label_names,
-        quoting=options.quoting,
-    )

@@ -1,13 +1,11 @@
 """Augmented text of other tools in long form: a row a view."""
 
 import pathlib
-from collections.abc import Callable
 from collections.abc import Sequence
 
 from keras_mmel.text.sources.plain import as_columns
 from keras_mmel.text.sources.plain import as_source
 from keras_mmel.text.sources.records import InMemory
-from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 
 
@@ -62,50 +60,16 @@ def from_long(
     originals = () if original is None else as_columns("original", original)
     table.require(label, id, *columns, *originals)
 
-    def key_of(row):
-        return row.texts(originals) if id is None else row.id(id)
-
-    groups = group_rows(table, columns, label, key_of, originals)
-    if id is None:  # their key is the original text, too long for an id
-        groups = [
-            (str(number), row, texts, views)
-            for number, (_, row, texts, views) in enumerate(groups)
-        ]
-    facts = {"text": list(columns), "id": id, "original": list(originals)}
-    return as_source(groups, label, label_names, facts)
-
-
-def group_rows(
-    table: Table,
-    text: tuple[str, ...],
-    label: str | None,
-    key_of: Callable[[Row], object],
-    original: tuple[str, ...] = (),
-) -> list[tuple]:
-    """Gathers the rows that belong to one example.
-
-    Args:
-        table: The table.
-        text: The columns of the view.
-        label: The column of the labels, or `None`; all rows of an example have
-            the same one.
-        key_of: Gives what the rows of one example share.
-        original: The columns of the original; without them the first row of
-            an example is the original.
-
-    Returns:
-        For each example the key, the first row, the original and the views.
-
-    Raises:
-        BadFile: If rows of one example contradict each other.
-    """
-    groups = {}
+    groups: dict = {}
     for row in table.rows:
-        key, texts = key_of(row), row.texts(text)
-        original_texts = row.texts(original) if original else texts
+        texts = row.texts(columns)
+        original_texts = row.texts(originals) if originals else texts
+        key = original_texts if id is None else row.id(id)
         is_first = key not in groups
         if is_first:
-            groups[key] = (key, row, original_texts, [])
+            # The original text would be too long for an id.
+            example_id = str(len(groups)) if id is None else key
+            groups[key] = (example_id, row, original_texts, [])
         _, first_row, first_original, views = groups[key]
         place = f"in {table.unit} {first_row.line}, of the same example"
         if row.get(label) != first_row.get(label):
@@ -113,11 +77,12 @@ def group_rows(
                 f"label {row.get(label)!r}, "
                 f"but {first_row.get(label)!r} {place}"
             )
-        if original and original_texts != first_original:
+        if originals and original_texts != first_original:
             row.fail(f"another original than {place}")
-        if original or not is_first:
+        if originals or not is_first:
             # An empty original may stand among the views; it is dropped later.
             if texts != first_original:
                 row.check_view(texts)
             views.append(texts)
-    return list(groups.values())
+    facts = {"text": list(columns), "id": id, "original": list(originals)}
+    return as_source(list(groups.values()), label, label_names, facts)

@@ -101,7 +101,6 @@ def as_source(
     label: str | None,
     label_names: Sequence[str] | None,
     facts: dict,
-    notes: Sequence[str] = (),
 ) -> InMemory:
     """Makes a source of what was found in a table.
 
@@ -111,7 +110,6 @@ def as_source(
         label: The column of the labels, or `None`.
         label_names: As in `from_csv`.
         facts: How the table was read.
-        notes: As of `InMemory`.
 
     Returns:
         The source.
@@ -136,11 +134,11 @@ def as_source(
         records.append(
             Record(example_id, texts, value, views=tuple(map(View, new_views)))
         )
+    notes = []
     if num_dropped:
-        notes = (
+        notes.append(
             f"{num_dropped} views are left out, equal to their original or to "
-            "another one",
-            *notes,
+            "another one"
         )
     facts = rows[0].table.facts | facts | {"label": label}
     return InMemory(records, kind, names, facts, notes)
