@@ -158,12 +158,13 @@ class Table:
             csv.field_size_limit(max(csv.field_size_limit(), len(data)))
             delimiter = delimiter or ("\t" if suffix == ".tsv" else ",")
             is_text = quoting == "none"
-            rule = csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL
-            self._read_csv(
-                csv.reader(
-                    lines, strict=True, delimiter=delimiter, quoting=rule
-                )
+            reader = csv.reader(
+                lines,
+                delimiter=delimiter,
+                quoting=csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL,
+                strict=True,
             )
+            self._read_csv(reader)
         if not self.rows:
             self.fail("no rows")
 
