@@ -16,8 +16,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "file",
         help="a .csv, .tsv, .jsonl or .json file, in long form (a row a view) "
-        "or in wide form (a row an example, see --views), or TinyBERT's "
-        "train_aug.tsv (see --tinybert)",
+        "or in wide form (a row an example, see --views)",
     )
     shared.add_columns(parser)
     form = parser.add_mutually_exclusive_group().add_argument
@@ -35,14 +34,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="long form: the columns of the original text; else the first row "
         "of an id is the original",
     )
-    form(
-        "--tinybert",
-        metavar="TASK",
-        help="the file is TinyBERT's train_aug.tsv of this task: cola, sst2, "
-        "mrpc, stsb, qqp, mnli, qnli or rte; the first two need the train.tsv "
-        "it was made from beside it; of pairs, the original sentence 1 is put "
-        "back beside the samples of sentence 2",
-    )
     add("--split", default="train", help="name of the split (default: train)")
     add("--check", action="store_true", help="only check; write nothing")
     shared.add_num_shards(parser)
@@ -54,13 +45,6 @@ def check(options: argparse.Namespace) -> None:
     if not options.check and not options.out:
         raise ValueError("--out is needed, or --check to write nothing")
     shared.check_exists(options.file)
-    if options.tinybert:
-        for name in ("text", "label", "id", "label_names"):
-            if getattr(options, name):
-                raise ValueError(
-                    f"--tinybert knows the columns; leave --{name} out"
-                )
-        return
     if not shared.is_table(options.file):
         raise ValueError(
             "the file must end in .csv, .tsv, .jsonl or .json. "
@@ -83,7 +67,18 @@ def run(options: argparse.Namespace) -> None:
         from keras_mmel.text import sources
         from keras_mmel.text import write_augmented
 
-    source = _open_source(options)
+    if options.views:
+        source = shared.open_table(options, options.file, views=options.views)
+    else:
+        source = sources.from_long(
+            options.file,
+            options.text,
+            options.label,
+            id=options.id,
+            original=options.original,
+            label_names=options.label_names,
+            quoting=options.quoting,
+        )
     views = sum(len(record.views) for record in source.records)
     labels = sources.describe_labels(source)
     print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")
@@ -95,21 +90,3 @@ def run(options: argparse.Namespace) -> None:
         options.out, source, num_shards=options.num_shards, split=options.split
     )
     shared.tell(options.out, written)
-
-
-def _open_source(options):
-    from keras_mmel.text import sources
-
-    if options.tinybert:
-        return sources.from_tinybert(options.file, options.tinybert)
-    if options.views:
-        return shared.open_table(options, options.file, views=options.views)
-    return sources.from_long(
-        options.file,
-        options.text,
-        options.label,
-        id=options.id,
-        original=options.original,
-        label_names=options.label_names,
-        quoting=options.quoting,
-    )

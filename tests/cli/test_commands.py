@@ -203,23 +203,6 @@ def test_a_check_writes_nothing(folder, capsys):
     assert "6 examples, 6 views, 2 classes: neg 3, pos 3." in out
 
 
-def test_tinybert_is_imported(folder, tmp_path, capsys):
-    path = tmp_path / "train_aug.tsv"
-    rows = ["0\tp\tq", "0\tp1\tq", "0\tp1\tq", "0\tp1\tq1"]
-    path.write_text(
-        "index\tsentence1\tsentence2\tlabel\n"
-        + "".join(f"{row}\tentailment\n" for row in rows)
-    )
-    run(["import", path, "--tinybert", "rte", "--out", tmp_path / "o"])
-    out = " ".join(capsys.readouterr().out.split())
-    assert "1 examples, 2 views, 2 classes: entailment 1," in out
-    assert "Note: 1 views are left out, equal to their original" in out
-    assert "Note: in 1 of 1 groups 1 samples of sentence 2 stand" in out
-    assert texts(tmp_path / "o") == [
-        ("0", ("p", "q"), 0, [("p1", "q"), ("p", "q1")])
-    ]
-
-
 @pytest.mark.parametrize(
     ("rows", "options"),
     [

@@ -133,7 +133,6 @@ WHICH_DATA = (
             "must end in .csv, .tsv, .jsonl or .json",
         ),
         (IMPORT, "--text is needed"),
-        ([*IMPORT, "--tinybert", "rte", "--id", "a"], "leave --id out"),
         (VIEWS, "what belongs together?"),
         ([*VIEWS, "--views", "b", "--original", "c"], "not allowed with"),
     ],

@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import keras_mmel
 
 FOLDER = pathlib.Path(examples.__file__).parent
 ROOT = FOLDER.parent
-SCRIPTS = ("quickstart", "text_quickstart", "cifar", "imagenet", "glue")
+TRAININGS = ("quickstart", "text_quickstart", "cifar", "imagenet", "glue")
+# It reads a file of another tool, and needs Python alone.
+SCRIPTS = (*TRAININGS, "tinybert_to_csv")
 # Each script in a folder with nothing else, and the package on the path without
 # the rest of the clone; one process, for the imports take seconds.
 ALONE = """
@@ -36,8 +39,13 @@ assert not {"examples", "experiments"} & sys.modules.keys()
 
 
 @pytest.fixture(params=SCRIPTS)
-def code(request):
-    return (FOLDER / f"{request.param}.py").read_text(encoding="utf-8")
+def script(request):
+    return request.param
+
+
+@pytest.fixture
+def code(script):
+    return (FOLDER / f"{script}.py").read_text(encoding="utf-8")
 
 
 def test_these_are_all():
@@ -45,14 +53,12 @@ def test_these_are_all():
     assert found == {"__init__", *SCRIPTS}
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_a_script_is_short_and_says_how_it_is_run(script):
-    code = (FOLDER / f"{script}.py").read_text(encoding="utf-8")
+def test_a_script_is_short_and_says_how_it_is_run(script, code):
     assert len(code.splitlines()) <= 250
     header = ast.get_docstring(ast.parse(code))
     assert f"    python {script}.py" in header
     assert "With `keras-mmel[" in header
-    assert "inutes on two" in header
+    assert re.search("([Mm]inutes|seconds) on two", header)
     assert "xpected" in header
 
 
@@ -94,14 +100,15 @@ def imported_names(tree):
     return modules, aliases
 
 
-def test_no_example_needs_another_file_of_the_project(code):
+def test_no_example_needs_another_file_of_the_project(script, code):
     modules, _ = imported_names(ast.parse(code))
     roots = {module.partition(".")[0] for module in modules}
-    assert "keras_mmel" in roots
+    assert ("keras_mmel" in roots) == (script in TRAININGS)
+    assert script in TRAININGS or roots <= sys.stdlib_module_names
     assert not roots & {"examples", "experiments", "tests", "keras_mmel_cli"}
 
 
-def test_only_public_names_are_used(code):
+def test_only_public_names_are_used(script, code):
     tree = ast.parse(code)
     modules, aliases = imported_names(tree)
     ours = {m for m in modules if m.startswith("keras_mmel")}
@@ -121,4 +128,4 @@ def test_only_public_names_are_used(code):
             assert not name.startswith("_")
             place = getattr(place, name)
             used += 1
-    assert used >= 2
+    assert used >= 2 or script not in TRAININGS

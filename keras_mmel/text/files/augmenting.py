@@ -99,9 +99,25 @@ def write_augmented(
     if check_count("processes", processes, 1) > 1:
         # Only the processes know what the augmenter is.
         manifest = make_manifest(source, num_shards, split, made={})
-        return _in_processes(
-            directory, source, augmenter, manifest, shard, processes, progress
+        num_shards = manifest.num_shards
+        sizes = {
+            (index, num_shards): len(numbers)
+            for index, (_, numbers) in own_shards(manifest, shard).items()
+        }
+        options = {"num_shards": num_shards, "split": split}
+        make_writer = functools.partial(
+            shard_writer, directory, source, augmenter, **options
         )
+        with progress_bar(source, sum(sizes.values()), 0, progress) as count:
+            results = write_in_processes(
+                make_writer,
+                list(sizes),
+                processes,
+                lambda part: count(sizes[part]),
+            )
+        num_written = sum(written.num_written for written in results)
+        missing = manifest.missing(shards.as_path(directory))
+        return Written(num_written, num_shards, missing)
     if callable(augmenter):
         augmenter = augmenter()
     if augmenter is None:
@@ -141,34 +157,6 @@ def shard_writer(
         augmenter = augmenter()
     return functools.partial(
         write_augmented, directory, source, augmenter, progress=False, **options
-    )
-
-
-def _in_processes(
-    directory, source, augmenter, manifest, shard, processes, progress
-):
-    """Writes the shards of a part, each process one after the other."""
-    num_shards = manifest.num_shards
-    sizes = {
-        (index, num_shards): len(numbers)
-        for index, (_, numbers) in own_shards(manifest, shard).items()
-    }
-    make_writer = functools.partial(
-        shard_writer,
-        directory,
-        source,
-        augmenter,
-        num_shards=num_shards,
-        split=manifest.split,
-    )
-    with progress_bar(source, sum(sizes.values()), 0, progress) as count:
-        results = write_in_processes(
-            make_writer, list(sizes), processes, lambda part: count(sizes[part])
-        )
-    return Written(
-        sum(written.num_written for written in results),
-        num_shards,
-        manifest.missing(shards.as_path(directory)),
     )
 
 

@@ -172,10 +172,9 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
     """
     if not (directory / DATASET_INFO).exists():
         texts = _tfds_files(directory, manifest)
-        last = texts.pop(DATASET_INFO)
-        for name, text in sorted(texts.items()):
-            shards.write_text(directory / name, text)
-        shards.write_text(directory / DATASET_INFO, last)
+        # What marks a finished directory comes last.
+        for name in sorted(texts, key=lambda name: name == DATASET_INFO):
+            shards.write_text(directory / name, texts[name])
     for name in filter(is_left_over, shards.names_in(directory)):
         (directory / name).unlink(missing_ok=True)
 

@@ -1,7 +1,6 @@
 """Several processes of one machine that share the shards of a directory."""
 
 import concurrent.futures.process
-import contextlib
 import functools
 import multiprocessing
 import os
@@ -59,8 +58,14 @@ def write_in_processes(
         initializer=_begin,
         initargs=(pickled, threads),
     ) as pool:
-        with _interrupts_blocked():
+        # Ctrl-C is held back while they start, and for good in them: it is for
+        # this process, which ends them all. Ignoring it there would come too
+        # late, after seconds of imports.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
             running = {pool.submit(_write, shard): shard for shard in shards}
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             for future in concurrent.futures.as_completed(running):
                 results.append(future.result())
@@ -76,20 +81,6 @@ def write_in_processes(
                 "the same command writes what is missing"
             ) from None
     return results
-
-
-@contextlib.contextmanager
-def _interrupts_blocked():
-    """Holds Ctrl-C back; for good in the processes that are started inside.
-
-    It is for the process that starts them, which ends them all. Ignoring it
-    there would come too late, after seconds of imports.
-    """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _begin(pickled, threads):

@@ -107,9 +107,17 @@ def write_shard(path: pathlib.Path, records: Iterable[bytes]) -> None:
     Raises:
         OSError: If the disk is full; nothing is left behind.
     """
-    with replacing(path) as half, _record_writer(half, path) as write:
-        for record in records:
-            write(record)
+    with replacing(path) as half:
+        writer = tf.io.TFRecordWriter(str(half))
+        try:
+            for record in records:
+                # Around this alone: making a record may fail too, and that is
+                # no matter of the disk.
+                with _as_os_error(path):
+                    writer.write(record)
+        finally:
+            with _as_os_error(path):
+                writer.close()
 
 
 def read_shard(path: pathlib.Path, num_records: int) -> Iterator[bytes]:
@@ -160,24 +168,6 @@ def _on_disk(path):
         local = pathlib.Path(folder, path.name)
         local.write_bytes(path.read_bytes())
         yield local
-
-
-@contextlib.contextmanager
-def _record_writer(half, path):
-    """Gives a function that adds a record to `half`, which becomes `path`."""
-    writer = tf.io.TFRecordWriter(str(half))
-
-    def write(record):
-        # Around this alone: making a record may fail too, and that is no
-        # matter of the disk.
-        with _as_os_error(path):
-            writer.write(record)
-
-    try:
-        yield write
-    finally:
-        with _as_os_error(path):
-            writer.close()
 
 
 @contextlib.contextmanager

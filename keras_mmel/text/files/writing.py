@@ -194,14 +194,12 @@ def progress_bar(
     Yields:
         A function to call with a number of examples that got done.
     """
-    if not progress:
-        yield lambda count: None
-        return
     with extras.need("tqdm", "text").tqdm(
         total=total * source.num_texts,
         initial=done * source.num_texts,
         unit=" sentences",
         smoothing=0.05,
         dynamic_ncols=True,
+        disable=not progress,
     ) as bar:
         yield lambda count: bar.update(count * source.num_texts)

@@ -4,13 +4,12 @@ A source is an `InMemory` of records, or anything like it. Whoever adds one
 writes a function that returns one, as `from_long` does.
 """
 
-from keras_mmel.text.sources.grouped import from_long
 from keras_mmel.text.sources.labels import describe_labels
 from keras_mmel.text.sources.plain import from_csv
 from keras_mmel.text.sources.plain import from_jsonl
+from keras_mmel.text.sources.plain import from_long
 from keras_mmel.text.sources.tables import BadFile
 from keras_mmel.text.sources.tfds import from_tfds
-from keras_mmel.text.sources.tinybert import from_tinybert
 
 __all__ = [
     "BadFile",
@@ -19,5 +18,4 @@ __all__ = [
     "from_jsonl",
     "from_long",
     "from_tfds",
-    "from_tinybert",
 ]

@@ -1,4 +1,8 @@
-"""Examples in CSV, TSV and JSONL files, one a row, with views or without."""
+"""Examples in CSV, TSV and JSONL files.
+
+In plain and in wide form a row is an example, without views or with them; in
+long form, as other tools write augmented text, a row is a view.
+"""
 
 import pathlib
 from collections.abc import Sequence
@@ -96,12 +100,90 @@ def from_jsonl(
     return _one_a_row(table, text, label, id, label_names, views)
 
 
+def from_long(
+    path: str | pathlib.Path,
+    text: str | Sequence[str],
+    label: str | None = None,
+    *,
+    id: str | None = None,
+    original: str | Sequence[str] | None = None,
+    label_names: Sequence[str] | None = None,
+    quoting: str = "csv",
+) -> InMemory:
+    """Reads groups from a file with a view in each row.
+
+    The rows of a group share an id (`id`), or their original text
+    (`original`), or both; they need not stand together. Without `original`
+    the first row of an id is the original, as a table of originals followed by
+    a table of views has it.
+
+    Args:
+        path: A .csv, .tsv, .jsonl or .json file.
+        text: The column of a view, or both columns of a pair.
+        label: The column of the labels, if there is one.
+        id: The column of the ids.
+        original: The columns of the original text.
+        label_names: As in `from_csv`.
+        quoting: As in `from_csv`.
+
+    Returns:
+        A source whose records have views.
+
+    Raises:
+        BadFile: If a line is wrong; it is named.
+
+    Example:
+
+    ```python
+    from keras_mmel import text
+    from keras_mmel.text import sources
+
+    source = sources.from_long("views.csv", "text", "label", id="id")
+    text.write_augmented("imported", source)
+    ```
+    """
+    if id is None and original is None:
+        raise ValueError(
+            "Rows of a group must be told apart by `id` or by `original`. "
+            "Received: none of them"
+        )
+    table, columns = Table(path, quoting=quoting), as_columns("text", text)
+    originals = () if original is None else as_columns("original", original)
+    table.require(label, id, *columns, *originals)
+
+    groups: dict = {}
+    for row in table.rows:
+        texts = row.texts(columns)
+        original_texts = row.texts(originals) if originals else texts
+        key = original_texts if id is None else row.id(id)
+        is_first = key not in groups
+        if is_first:
+            # The original text would be too long for an id.
+            example_id = str(len(groups)) if id is None else key
+            groups[key] = (example_id, row, original_texts, [])
+        _, first_row, first_original, views = groups[key]
+        place = f"in {table.unit} {first_row.line}, of the same example"
+        if row.get(label) != first_row.get(label):
+            row.fail(
+                f"label {row.get(label)!r}, "
+                f"but {first_row.get(label)!r} {place}"
+            )
+        if originals and original_texts != first_original:
+            row.fail(f"another original than {place}")
+        if originals or not is_first:
+            # An empty original may stand among the views; it is dropped later.
+            if texts != first_original:
+                row.check_view(texts)
+            views.append(texts)
+    facts = {"text": list(columns), "id": id, "original": list(originals)}
+    return as_source(list(groups.values()), label, label_names, facts)
+
+
 def as_source(
     groups: Sequence[tuple[str, Row, Texts, Sequence[Texts]]],
     label: str | None,
     label_names: Sequence[str] | None,
     facts: dict,
-    notes: Sequence[str] = (),
 ) -> InMemory:
     """Makes a source of what was found in a table.
 
@@ -111,7 +193,6 @@ def as_source(
         label: The column of the labels, or `None`.
         label_names: As in `from_csv`.
         facts: How the table was read.
-        notes: As of `InMemory`.
 
     Returns:
         The source.
@@ -136,11 +217,11 @@ def as_source(
         records.append(
             Record(example_id, texts, value, views=tuple(map(View, new_views)))
         )
+    notes = []
     if num_dropped:
-        notes = (
+        notes.append(
             f"{num_dropped} views are left out, equal to their original or to "
-            "another one",
-            *notes,
+            "another one"
         )
     facts = rows[0].table.facts | facts | {"label": label}
     return InMemory(records, kind, names, facts, notes)

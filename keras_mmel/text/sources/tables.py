@@ -6,7 +6,6 @@ import io
 import json
 import pathlib
 from collections.abc import Iterable
-from collections.abc import Sequence
 from typing import NoReturn
 
 Texts = tuple[str, ...]
@@ -108,8 +107,6 @@ class Table:
             `None`.
         quoting: As in `from_csv`.
         delimiter: As in `from_csv`.
-        columns: Names of the columns in place of those in the header.
-        has_header: Whether the first row is a header.
 
     Attributes:
         columns: Names of the columns; of JSONL, keys of the first object.
@@ -128,19 +125,16 @@ class Table:
         *,
         quoting: str = "csv",
         delimiter: str | None = None,
-        columns: Sequence[str] = (),
-        has_header: bool = True,
     ):
         self.path = pathlib.Path(path)
-        self.columns, self.rows = tuple(columns), []
+        self.columns: tuple[str, ...] = ()
+        self.rows: list[Row] = []
         suffix = self.path.suffix.lower()
         kind = kind or suffix[1:]
         self.unit = "object" if kind == "json" else "line"
         data = self.path.read_bytes()
-        self.facts = {
-            "file": self.path.name,
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
+        digest = hashlib.sha256(data).hexdigest()
+        self.facts = {"file": self.path.name, "sha256": digest}
         try:
             data.decode()
         except UnicodeDecodeError as error:
@@ -162,15 +156,15 @@ class Table:
             self.facts["quoting"] = quoting
             # The limit is of the whole process: never lower than it was.
             csv.field_size_limit(max(csv.field_size_limit(), len(data)))
+            delimiter = delimiter or ("\t" if suffix == ".tsv" else ",")
+            is_text = quoting == "none"
             reader = csv.reader(
                 lines,
-                delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
-                quoting=(
-                    csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
-                ),
+                delimiter=delimiter,
+                quoting=csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL,
                 strict=True,
             )
-            self._read_csv(reader, has_header)
+            self._read_csv(reader)
         if not self.rows:
             self.fail("no rows")
 
@@ -191,12 +185,10 @@ class Table:
                 names = ", ".join(map(repr, self.columns))
                 self.fail(f"no column {name!r}; there are {names}", 1)
 
-    def _read_csv(self, reader, has_header):
+    def _read_csv(self, reader):
         line = 1
         try:
-            if has_header:
-                header = next(reader, [])
-                self.columns = self.columns or tuple(header)
+            self.columns = tuple(next(reader, []))
             if not self.columns:
                 self.fail("no header with the names of the columns", 1)
             for name in self.columns:

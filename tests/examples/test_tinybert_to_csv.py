@@ -1,9 +1,13 @@
 """train_aug.tsv, written here by the loop that TinyBERT's script runs."""
 
 import csv
+import shlex
 
 import pytest
 
+import keras_mmel_cli
+from examples import tinybert_to_csv
+from keras_mmel.text import files
 from keras_mmel.text import sources
 
 # The text columns of the script, columns in all, place and words of the label.
@@ -65,6 +69,17 @@ def augment_as_tinybert(folder, task, fixed=False):
     return path
 
 
+def convert(path, task):
+    """What is imported of the CSV, as its command does it, and the note."""
+    *notes, command = tinybert_to_csv.convert(path, task, path.with_name("c"))
+    columns = [w for w in shlex.split(command) if w.startswith("sentence")]
+    names = tinybert_to_csv.LABEL_NAMES.get(task)
+    source = sources.from_long(
+        path.with_name("c"), columns, "label", id="id", label_names=names
+    )
+    return source, notes
+
+
 def views_of(source):
     return [[view.texts for view in one.views] for one in source.records]
 
@@ -75,7 +90,7 @@ def test_every_layout_is_read(task, tmp_path):
     write_plain(tmp_path / "train.tsv", rows)
     path = augment_as_tinybert(tmp_path, task)
     texts, _, place, _ = LAYOUTS[task]
-    source = sources.from_tinybert(path, task)
+    source, _ = convert(path, task)
     assert len(source) == 4
     for row, record in zip(rows[-4:], source.records, strict=True):
         original = tuple(row[column] for column in texts)
@@ -95,14 +110,13 @@ def test_every_layout_is_read(task, tmp_path):
 def test_fault_of_pairs_is_mended_and_explained(tmp_path):
     write_plain(tmp_path / "train.tsv", train_rows("rte"))
     path = augment_as_tinybert(tmp_path, "rte")
-    mended = sources.from_tinybert(path, "rte")
-    *_, note = mended.notes
+    mended, (_, note) = convert(path, "rte")
     assert "in 4 of 4 groups 12 samples of sentence 2" in note
     assert "overwrites sentence 1 in place" in note
     assert "put back" in note
     path = augment_as_tinybert(tmp_path, "rte", fixed=True)
-    right = sources.from_tinybert(path, "rte")
-    assert not any("sentence 2" in note for note in right.notes)
+    right, notes = convert(path, "rte")
+    assert not any("sentence 2" in note for note in notes)
     assert views_of(right) == views_of(mended)
 
 
@@ -115,8 +129,8 @@ def test_a_sentence_without_samples(tmp_path):
     ]
     write_plain(tmp_path / "train.tsv", rows)
     path = augment_as_tinybert(tmp_path, "rte")
-    source = sources.from_tinybert(path, "rte")
-    assert not any("sentence 2" in note for note in source.notes)
+    source, notes = convert(path, "rte")
+    assert not any("sentence 2" in note for note in notes)
     assert views_of(source) == [
         [("alone", q) for q in candidates("q")[1:]],
         [(p, "alone") for p in candidates("p")[1:]],
@@ -141,7 +155,7 @@ def test_examples_without_ids(tmp_path, originals, views):
     path = tmp_path / "train_aug.tsv"
     rows = zip(originals, views, strict=True)
     write_sst2(path, [text for own, more in rows for text in (own, *more)])
-    source = sources.from_tinybert(path, "sst2")
+    source, _ = convert(path, "sst2")
     assert [one.texts for one in source.records] == [(t,) for t in originals]
     assert views_of(source) == [[(t,) for t in more] for more in views]
 
@@ -160,8 +174,8 @@ def test_bad_lines_are_named(tmp_path, row, message):
     path = tmp_path / "train_aug.tsv"
     header = ["index", "sentence1", "sentence2", "label"]
     write_plain(path, [header, ["0", "a", "b", "entailment"], row])
-    with pytest.raises(sources.BadFile, match=message):
-        sources.from_tinybert(path, "rte")
+    with pytest.raises((SystemExit, sources.BadFile), match=message):
+        convert(path, "rte")
 
 
 @pytest.mark.parametrize(
@@ -174,13 +188,54 @@ def test_bad_lines_are_named(tmp_path, row, message):
 def test_files_must_be_of_the_same_examples(tmp_path, originals, message):
     write_sst2(tmp_path / "train.tsv", originals)
     write_sst2(tmp_path / "train_aug.tsv", "pxy")
-    with pytest.raises(sources.BadFile, match=message):
-        sources.from_tinybert(tmp_path / "train_aug.tsv", "sst2")
+    with pytest.raises(SystemExit, match=message):
+        convert(tmp_path / "train_aug.tsv", "sst2")
 
 
-def test_tasks_without_ids_need_their_originals(tmp_path):
+def test_tasks_without_ids_need_their_originals(tmp_path, capsys):
     write_sst2(tmp_path / "train_aug.tsv", "px")
-    with pytest.raises(FileNotFoundError, match=r"train\.tsv"):
-        sources.from_tinybert(tmp_path / "train_aug.tsv", "sst2")
-    with pytest.raises(ValueError, match="`task` must be one of cola"):
-        sources.from_tinybert(tmp_path / "x", "wnli")
+    with pytest.raises(SystemExit, match=r"No such file: .*train\.tsv"):
+        convert(tmp_path / "train_aug.tsv", "sst2")
+    with pytest.raises(SystemExit):
+        tinybert_to_csv.main([str(tmp_path / "x"), "--task", "wnli"])
+    assert "invalid choice: 'wnli'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"sentence\tlabel\n", "train_aug.tsv: no rows"),
+        (b"", "train_aug.tsv: no rows"),
+        (b'sentence\tlabel\n"a"b\t1\n', "line 2: not a row of a table"),
+        (b"sentence\tlabel\n\xff\t1\n", "not a row of a table in UTF-8"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, content, message):
+    path = tmp_path / "train_aug.tsv"
+    path.write_bytes(content)
+    with pytest.raises(SystemExit, match=message):
+        convert(path, "sst2")
+
+
+def test_its_command_imports_the_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = ["0\tp\tq", "0\tp1\tq", "0\tp1\tq", "0\tp1\tq1"]
+    (tmp_path / "train_aug.tsv").write_text(
+        "index\tsentence1\tsentence2\tlabel\n"
+        + "".join(f"{row}\tentailment\n" for row in rows)
+    )
+    tinybert_to_csv.main(["train_aug.tsv", "--task", "rte"])
+    first, note, command = capsys.readouterr().out.splitlines()
+    assert first == "rte.csv: 1 groups, 3 samples."
+    assert "in 1 of 1 groups 1 samples of sentence 2 stand" in note
+    assert keras_mmel_cli.main(shlex.split(command)[1:]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 examples, 2 views, 2 classes: entailment 1," in out
+    assert "Note: 1 views are left out, equal to their original" in out
+    (record,) = files.read_records(tmp_path / "imported" / "rte")
+    assert (record.example_id, record.texts, record.label) == (
+        "0",
+        ("p", "q"),
+        0,
+    )
+    assert [v.texts for v in record.views] == [("p1", "q"), ("p", "q1")]
