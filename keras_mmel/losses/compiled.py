@@ -80,7 +80,8 @@ def pair_outputs(
         if isinstance(loss, dict):
             known = {word for place in places for word in place.words}
             for key in loss.keys() - known:
-                raise _no_entry((*path, key), "the model's output", known)
+                by_name = {place.words[-1]: place for place in places}
+                raise _no_entry((*path, key), "the model's output", by_name)
             # An output that the dict leaves out is not trained.
             places = [place for place in places if loss.keys() & place.words]
         elif keras.tree.is_nested(loss) and not isinstance(prediction, dict):
@@ -232,7 +233,7 @@ def _pick(argument, nest, place, path):
 
 def _no_entry(path, argument, nest):
     name, received = "/".join(map(str, path)), type(nest).__name__
-    if isinstance(nest, (dict, set)):
+    if isinstance(nest, dict):
         received = list(nest)
     elif keras.tree.is_nested(nest):
         received = len(nest)
