@@ -6,9 +6,21 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 
 # What older records call by the name that it had.
-_MOVED = re.compile(
-    r"-m (?:examples\.)?((?:digits|glue_constant|benchmarks)\b)"
-)
+_MOVED = {
+    r"-m (?:examples\.)?((?:digits|glue_constant|benchmarks)\b)": (
+        r"-m experiments.\1"
+    ),
+    r"-m examples\.(glue|cifar|imagenet)\b": r"-m experiments.training.\1",
+    r"-m examples\.quickstart\b": "-m experiments.quickstarts digits",
+    r"-m examples\.text_quickstart\b": "-m experiments.quickstarts text",
+}
+
+
+def todays_command(command: str) -> str:
+    """The command of a record by the names that its programs have now."""
+    for before, now in _MOVED.items():
+        command = re.sub(before, now, command)
+    return command
 
 
 def table(
@@ -52,9 +64,7 @@ def origin(records: Iterable[dict], command: str | None = None) -> str:
     """
     records = list(records)
     commands = [command] if command else []
-    commands += [
-        _MOVED.sub(r"-m experiments.\1", r["command"]) for r in records
-    ]
+    commands += [todays_command(record["command"]) for record in records]
     found = [r["environment"] for r in records]
     commits = [
         (one["commit"] or "none")[:7] + " with changes" * bool(one["dirty"])

@@ -59,7 +59,8 @@ class LambdaSchedule(keras.callbacks.Callback):
         self.model.lambda_p = self.schedule(epoch)
 
     def on_epoch_end(self, epoch, logs=None):
-        logs["lambda_p"] = self.model.lambda_p
+        if logs is not None:
+            logs["lambda_p"] = self.model.lambda_p
 
 
 class ViewScores(keras.callbacks.Callback):
@@ -110,5 +111,7 @@ class ViewScores(keras.callbacks.Callback):
         self._scorer(self.groups, steps=1)
 
     def on_epoch_end(self, epoch, logs=None):
+        if logs is None:
+            return
         for name, score in self._scorer(self.groups).items():
             logs[self.prefix + name] = score

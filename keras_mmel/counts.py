@@ -1,6 +1,5 @@
 """Whole numbers: at least so many, and one share of several."""
 
-import numbers
 import operator
 from typing import Any
 
@@ -20,11 +19,13 @@ def check_count(name: str, value: Any, minimum: int | None = None) -> int:
         TypeError: If `value` is no integer.
         ValueError: If it is below `minimum`.
     """
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+    try:
+        # NumPy's and TensorFlow's scalars are integers, too; a bool is none.
+        count = operator.index(None if isinstance(value, bool) else value)
+    except TypeError:
         raise TypeError(
             f"`{name}` must be an integer. Received: {name}={value!r}"
-        )
-    count = operator.index(value)
+        ) from None
     if minimum is not None and count < minimum:
         raise ValueError(
             f"`{name}` must be at least {minimum}. Received: {name}={value}"

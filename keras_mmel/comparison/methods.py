@@ -15,6 +15,12 @@ from keras_mmel.objectives import get
 from keras_mmel.training import replicas
 
 PLAIN = "plain"
+_SET_AFTERWARDS = (
+    "optimizer",
+    "run_eagerly",
+    "steps_per_execution",
+    "jit_compile",
+)
 
 
 def named_methods(
@@ -79,15 +85,18 @@ def model_of(model: Any, objective: Any) -> keras.Model:
         )
     if objective is None:
         return model
-    # As the user compiled it: what Keras made of that keeps states.
-    arguments = model._compile_config.config
+    # As the user compiled it: what Keras made of that keeps states. But for the
+    # optimizer, which the policy of a model may wrap, and for what may be set
+    # on the model afterwards.
+    arguments = dict(model._compile_config.config)
+    for name in _SET_AFTERWARDS:
+        arguments[name] = getattr(model, name)
     with strategy.scope() if strategy else contextlib.nullcontext():
         if isinstance(objective, (str, Objective)):
             wrapper = MMELModel(model, objective)
         else:
             wrapper = objective(model)
-        # But for the optimizer, which the policy of a model may wrap.
-        wrapper.compile(**arguments | {"optimizer": model.optimizer})
+        wrapper.compile(**arguments)
     return wrapper
 
 

@@ -135,9 +135,10 @@ class PerView:
 def _view_of_function(function):
     """Returns the `make_view` of `PerView` for a function of one image."""
     # A seed may have a default, which its name tells.
+    parameters = inspect.signature(function).parameters
     names = [
         p.name
-        for p in inspect.signature(function).parameters.values()
+        for p in parameters.values()
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         and (p.default is p.empty or p.name == "seed")
     ]
@@ -150,9 +151,16 @@ def _view_of_function(function):
             f"Received: {function!r} with required arguments {names}"
         )
 
+    # The second of two gets the seed, whatever it is called; by its name, since
+    # others with a default may stand before it.
+    seed_name = next(iter(names[1:]), None)
+
     def view(image, seed):
-        # The second of two gets the seed, whatever it is called.
-        return function(image, **dict.fromkeys(names[1:], seed))
+        if seed_name is None:
+            return function(image)
+        if parameters[seed_name].kind is inspect.Parameter.POSITIONAL_ONLY:
+            return function(image, seed)
+        return function(image, **{seed_name: seed})
 
     return lambda image_spec: view
 
@@ -277,7 +285,7 @@ def _seeded(layer, seed):
             del generator.next
 
 
-def _seed_generators(value):
+def _seed_generators(value, seen=()):
     """The seed generators in a nest of attributes, each once.
 
     Layers hold them as attributes, in lists and, for other backends, in dicts.
@@ -285,8 +293,11 @@ def _seed_generators(value):
     """
     if isinstance(value, keras.random.SeedGenerator):
         return {value}
+    if id(value) in seen:
+        return set()  # a list that holds itself
+    seen = (*seen, id(value))
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, (list, tuple)):
         return set()
-    return set().union(*map(_seed_generators, value))
+    return set().union(*(_seed_generators(item, seen) for item in value))

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 
-import keras
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
 from keras_mmel.data import seeds as seeds_lib
+from keras_mmel.formulas import is_number
 
 # Random numbers are multiples of 1 / 2^24, which float32 holds exactly.
 _STEPS = 2**24
@@ -32,7 +32,8 @@ def turn_and_shift(
 
     Pixels are interpolated bilinearly, and those that come in from outside are
     0, so standardize after the views are made. Views are float32 with the
-    range of the images, whatever their dtype.
+    range of the images; `group_views` takes them of whole numbers and of
+    float32.
 
     Args:
         degrees: The largest angle, at least 0.
@@ -49,9 +50,9 @@ def turn_and_shift(
 
     Raises:
         TypeError: If `shift` is no integer.
-        ValueError: If `degrees` or `shift` is negative, or `power` is not
-            above 0; and, when the views are made, if they are not made of
-            such images.
+        ValueError: If `degrees` or `power` is no number, `degrees` or `shift`
+            is negative, or `power` is not above 0; and, when the views are
+            made, if they are not made of such images.
 
     Example:
 
@@ -62,14 +63,22 @@ def turn_and_shift(
     augment(images, seeds).shape  # (2, 5, 8, 8, 1)
     ```
     """
-    if not (0 <= degrees < math.inf and 0 < power < math.inf):
-        raise ValueError(
-            "`degrees` must be at least 0 and `power` above 0, both finite. "
-            f"Received: degrees={degrees!r}, power={power!r}"
-        )
+    for name, value in (("degrees", degrees), ("power", power)):
+        if not (is_number(value) and 0 <= value < math.inf):
+            raise ValueError(
+                f"`{name}` must be a finite number, at least 0. "
+                f"Received: {name}={value!r}"
+            )
+    if power == 0:
+        raise ValueError("`power` must be above 0. Received: power=0")
     shift = check_count("shift", shift, 0)
 
     def augment(images, seeds):
+        if tf.nest.is_nested(images):
+            raise ValueError(
+                "`turn_and_shift` must get single images, not a nest of "
+                f"inputs. Received: a {type(images).__name__}"
+            )
         images = tf.convert_to_tensor(images)
         if images.shape.rank != 4 or shift >= min(images.shape[1:3]):
             raise ValueError(
@@ -128,10 +137,14 @@ def _turn(images, degrees, down, right):
     zero = tf.zeros_like(angle)
     x_from = [cos, -sin, x0 - cos * x1 + sin * y1]
     y_from = [sin, cos, y0 - sin * x1 - cos * y1]
-    return keras.ops.image.affine_transform(
-        tf.cast(images, tf.float32),
-        tf.stack([*x_from, *y_from, zero, zero], axis=1),
-        data_format="channels_last",
+    # TensorFlow's operation whatever the backend: it runs in tf.data.
+    return tf.raw_ops.ImageProjectiveTransformV3(
+        images=tf.cast(images, tf.float32),
+        transforms=tf.stack([*x_from, *y_from, zero, zero], axis=1),
+        output_shape=[height, width],
+        interpolation="BILINEAR",
+        fill_mode="CONSTANT",
+        fill_value=0.0,
     )
 
 

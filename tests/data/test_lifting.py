@@ -353,3 +353,28 @@ def test_what_cannot_be_lifted():
     for source in (3, lambda: 0, lambda image, seed, more: image):
         with pytest.raises(TypeError, match="`layer_or_function` must"):
             data.per_view(source)
+
+
+def test_a_seed_may_be_positional_only():
+    def flip(image, seed, /):
+        return tf.image.stateless_random_flip_left_right(image, seed)
+
+    def flip_by_name(image, seed):
+        return flip(image, seed)
+
+    images = np.arange(32, dtype="float32").reshape(2, 4, 4, 1)
+    seeds = np.arange(12, dtype="int32").reshape(2, 3, 2)
+    np.testing.assert_array_equal(
+        data.per_view(flip)(images, seeds),
+        data.per_view(flip_by_name)(images, seeds),
+    )
+
+
+def test_a_layer_may_hold_a_list_that_holds_itself():
+    layer = keras.layers.RandomFlip()
+    layer.links = links = []
+    links.append(links)
+    views = data.per_view(layer)(
+        np.ones((2, 4, 4, 1), "float32"), np.zeros((2, 3, 2), "int32")
+    )
+    assert views.shape == (2, 3, 4, 4, 1)

@@ -1,5 +1,9 @@
 """Turned and shifted views against scipy, and their distribution."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -127,10 +131,12 @@ def test_groups_are_made_of_them():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"degrees": -1.0}, "`degrees` must be at least 0.*degrees=-1.0"),
-        ({"degrees": float("nan")}, "both finite.*degrees=nan"),
-        ({"power": 0.0}, "`power` above 0.*power=0.0"),
-        ({"power": float("inf")}, "both finite.*power=inf"),
+        ({"degrees": -1.0}, "`degrees` must be a finite.*degrees=-1.0"),
+        ({"degrees": float("nan")}, "`degrees` must be a finite.*degrees=nan"),
+        ({"degrees": "a"}, "`degrees` must be a finite number.*degrees='a'"),
+        ({"power": 0.0}, "`power` must be above 0.*power=0"),
+        ({"power": float("inf")}, "`power` must be a finite.*power=inf"),
+        ({"power": None}, "`power` must be a finite number.*power=None"),
         ({"shift": -1}, "`shift` must be at least 0"),
     ],
 )
@@ -155,3 +161,32 @@ def test_a_shift_is_a_whole_number():
 def test_bad_images(images, message):
     with pytest.raises(ValueError, match=message):
         data.turn_and_shift(shift=4)(images, some_seeds(2, 3))
+
+
+def test_a_nest_of_images_is_named():
+    with pytest.raises(ValueError, match="not a nest of inputs.*a dict"):
+        data.turn_and_shift()({"image": np.zeros((1, 4, 4, 1))}, [])
+
+
+@pytest.mark.slow
+def test_views_are_the_same_on_other_backends():
+    pytest.importorskip("jax")
+    code = (
+        "import keras_mmel, numpy as np\n"
+        "images = np.arange(128, dtype='float32').reshape(2, 8, 8, 1)\n"
+        "seeds = np.arange(20, dtype='int32').reshape(2, 5, 2)\n"
+        "augment = keras_mmel.data.turn_and_shift(flip=True)\n"
+        "views = np.asarray(augment(images, seeds))\n"
+        "print(views.sum(dtype='float64'))\n"
+    )
+    sums = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"KERAS_BACKEND": backend},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for backend in ("tensorflow", "jax")
+    }
+    assert len(sums) == 1 and float(sums.pop()) > 0

@@ -41,6 +41,11 @@ class WordScorer:
             self._best, input_signature=signature, autograph=False
         )
 
+    def __reduce__(self):
+        # For other processes: a traced function cannot be sent, and is traced
+        # there anew.
+        return type(self), (self.encoder, self.allowed)
+
     def rank(
         self,
         token_ids: np.ndarray,

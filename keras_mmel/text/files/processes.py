@@ -43,8 +43,10 @@ def write_in_processes(
         pickled = pickle.dumps(make_writer)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise TypeError(
-            "What several processes share must be known to pickle, such as a "
-            f"function at the top level of a module. Received: {error}"
+            "With several processes `augmenter` and `source` are sent by "
+            "pickle: give objects that it knows, or as `augmenter` a function "
+            "at the top level of a module that makes one. "
+            f"Received: {error}"
         ) from error
     processes = min(processes, len(shards))
     # Else each would start a thread for every core.

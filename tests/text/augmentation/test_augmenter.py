@@ -1,5 +1,6 @@
 import collections
 import itertools
+import pickle
 
 import keras
 import numpy as np
@@ -288,3 +289,9 @@ def test_model_and_tokenizer_must_belong_together(masked_lm):
         MaskedLMAugmenter(small, tokenizer=tokenizer)
     with pytest.raises(TypeError, match="BertMaskedLM.*Received: Sequential"):
         MaskedLMAugmenter(keras.Sequential(), tokenizer=tokenizer)
+
+
+def test_one_that_was_used_can_be_sent_to_another_process(augmenter):
+    samples = augmenter.augment(["the movie was good"])
+    sent = pickle.loads(pickle.dumps(augmenter))
+    assert sent.augment(["the movie was good"]) == samples
