@@ -61,6 +61,7 @@ def read(folder):
     return json.loads((folder / "name.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_stopped_experiment_goes_on_from_its_record(tmp_path, monkeypatch):
     methods = {"uniform": "uniform", "hard": "hard"}
     trained, whole = [], keras_mmel.compare

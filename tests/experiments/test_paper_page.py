@@ -11,6 +11,12 @@ from experiments.reproduce import paper
 RECORDS = pathlib.Path(__file__).resolve().parents[2] / RESULTS
 
 
+@pytest.fixture(scope="module")
+def rows():
+    """Lines of the table of the paper's differences beside ours."""
+    return paper_page.compared(RECORDS).splitlines()
+
+
 def test_a_gap_is_the_mean_over_all_cells_that_have_both():
     # Table 1, CIFAR-10: 93.16 - 93.00, 94.31 - 94.11, 94.70 - 94.30, 94.85 -
     # 94.62.
@@ -48,16 +54,14 @@ def test_every_number_of_the_paper_stands_on_the_page(number):
     assert len(numbers) == len(paper.read(f"table{number}"))
 
 
-def test_what_is_not_run_is_said():
-    rows = paper_page.compared(RECORDS).splitlines()
+def test_what_is_not_run_is_said(rows):
     (row,) = (row for row in rows if "ImageNet" in row and "MMEL-H" in row)
     assert "not run" in row
     assert "not run" in paper_page.overview(pathlib.Path("no records"))
 
 
-def test_the_labels_of_a_teacher_are_compared_with_the_originals():
+def test_the_labels_of_a_teacher_are_compared_with_the_originals(rows):
     # From the runs of two records, by hand: the mean of ten differences.
-    rows = paper_page.compared(RECORDS).splitlines()
     (row,) = (row for row in rows if "sst2: labels of a teacher" in row)
     teacher = paper_page.evidence_scores(RECORDS, "text-sst2-teacher", "hard 1")
     original = paper_page.evidence_scores(RECORDS, "text-sst2", "hard 1")
