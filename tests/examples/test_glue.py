@@ -37,6 +37,7 @@ def run(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_a_training_with_labels_of_a_teacher(run, capsys):
     folder = run("rte")
     name, value = capsys.readouterr().out.splitlines()[-1].rsplit(" ", 1)
