@@ -178,6 +178,7 @@ def augment(args):
         return augmented
     path = args.work_dir / args.task / "teacher.keras"
     if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         train(args, read(args, "train"), "baseline").save(path)
     teacher = keras.saving.load_model(path, compile=False)
     labelled = args.work_dir / args.task / "labelled"
@@ -200,7 +201,9 @@ def main(argv=None):
     outputs = classifier.predict(examples, verbose=0)
     name, value = score(args.task, development.labels, outputs)
     print(f"{args.task}, {args.method}: {name} {value:.4f}")
-    classifier.save(args.work_dir / args.task / f"{args.method}.keras")
+    path = args.work_dir / args.task / f"{args.method}.keras"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    classifier.save(path)
 
 
 if __name__ == "__main__":

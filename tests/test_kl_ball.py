@@ -140,7 +140,7 @@ def test_ties_share_and_equal_losses_weigh_the_same(mode, radius):
 
 
 @pytest.mark.parametrize("mode", MODES_OF_RADII)
-@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("radius", RADII[1::3])
 def test_padding_is_as_if_it_were_not_there(mode, radius):
     run = MODES[mode](lambda losses, mask: step(losses, radius, mask))
     for num_views in (1, 5, 20):

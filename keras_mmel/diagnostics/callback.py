@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_mmel import counts
+from keras_mmel.arrays import to_numpy
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
@@ -192,7 +193,7 @@ class ViewWeights(keras.callbacks.Callback):
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
         iterations = self.model.optimizer.iterations
-        return int(keras.ops.convert_to_tensor(iterations))
+        return int(to_numpy(keras.ops.convert_to_tensor(iterations)))
 
 
 def _number(value):
