@@ -91,10 +91,13 @@ class SlowAugmenter(fakes.FakeAugmenter):
 
 
 _PROGRAM = """
+import signal
 import sys
 from tests.text.files import fakes, test_processes
 
 if __name__ == "__main__":
+    # Where the tests run in the background of a shell it would be ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     fakes.write(
         sys.argv[1],
         augmenter=test_processes.SlowAugmenter,
