@@ -48,7 +48,7 @@ def main():
     options = parser.parse_args()
     for power in (4, 1):
         for seed in label_noise.seeds_of(options, FIRST_SEED, SEEDS):
-            name = f"digits-ball-u{power}"
+            name = f"digits-ball-u{power}-alike"
             label_noise.run(name, METHODS, 0, seed, power=power)
     more = {
         name: objective
@@ -58,7 +58,7 @@ def main():
     for seed in label_noise.seeds_of(
         options, label_noise.FIRST_SEED, label_noise.SEEDS
     ):
-        label_noise.run("digits-ball-noise20", more, 20, seed)
+        label_noise.run("digits-ball-noise20-alike", more, 20, seed)
 
 
 if __name__ == "__main__":
