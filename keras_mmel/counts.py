@@ -21,7 +21,8 @@ def check_count(name: str, value: Any, minimum: int | None = None) -> int:
     """
     try:
         # NumPy's and TensorFlow's scalars are integers, too; a bool is none.
-        count = operator.index(None if isinstance(value, bool) else value)
+        integer: Any = "" if isinstance(value, bool) else value
+        count = operator.index(integer)
     except TypeError:
         raise TypeError(
             f"`{name}` must be an integer. Received: {name}={value!r}"
