@@ -67,6 +67,8 @@ SAVED_SLOW = {
     "bert",
     "bfloat16",
     "compiled_before",
+    "float16",
+    "lambda_p",
     "losses",
     "objective",
     "seeded_dropout",

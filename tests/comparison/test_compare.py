@@ -105,6 +105,7 @@ def test_a_run_is_the_training_written_out(compared, method):
         assert_allclose(found, value, rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.own_process
 def test_two_replicas_find_the_same():
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -313,6 +314,7 @@ def test_wrong_input_is_named(change, message):
         keras_mmel.compare(**given | change, verbose=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_other_backends_find_the_same(backend):
     if importlib.util.find_spec(backend) is None:

@@ -78,6 +78,8 @@ CASES = {
     "clipnorm": Case(HARD, optimizer=sgd(1.0, clipnorm=0.05)),
 }
 SLOW = {"jit_steps", "mean", "through_everything", "batch_norm_soft"}
+SLOW |= {"bert", "hardest", "soft_through", "soft_mask", "without_training"}
+SLOW |= {"uniform_everything", "regularized", "functional", "own_training"}
 
 
 def reference_for(case):

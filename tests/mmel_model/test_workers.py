@@ -14,6 +14,7 @@ from tests.scripts.child import selected
 from tests.scripts.child import tf_config
 
 KILLED = -signal.SIGKILL
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +26,7 @@ def results(request, tmp_path_factory):
     return folder, [dict(np.load(folder / f"{i}.npz")) for i in range(2)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name, marks=[pytest.mark.slow] if name in on_workers.SLOW else []
-        )
-        for name in on_workers.TABLE
-    ],
-)
+@pytest.mark.parametrize("name", on_workers.TABLE)
 def test_two_workers_equal_one_process(results, name):
     folder, of_workers = results
     case = on_workers.TABLE[name]
@@ -62,7 +55,6 @@ def test_refusals(results, call, message):
         assert message in str(found[f"refused:{call}"])
 
 
-@pytest.mark.slow
 def test_killed_workers_go_on_where_they_were(tmp_path):
     killed, unbroken = tmp_path / "killed", tmp_path / "unbroken"
     for folder in (killed, unbroken):

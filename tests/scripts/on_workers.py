@@ -36,7 +36,6 @@ TABLE = {
     "watched": Case(model="synchronized", examples=16, **SIZES),
     "sharded": Case(examples=16, batch_size=8, epochs=2),
 }
-SLOW = {"hard", "watched"}
 
 
 def train(name, scope=contextlib.nullcontext, folder=None, is_chief=True):

@@ -31,6 +31,7 @@ def every_method(tmp_path_factory, _toy_network):
     return folder, run(folder, *METHODS)
 
 
+@pytest.mark.slow
 class TestEveryMethod:
     @pytest.mark.parametrize(
         ("method", "epochs", "views", "effective"),

@@ -47,6 +47,7 @@ def whole(tmp_path_factory, bert):
         return folder, run(folder, bert, *ALL)
 
 
+@pytest.mark.slow
 class TestEveryStep:
     def test_a_record_for_each_run(self, whole):
         folder, found = whole
@@ -89,7 +90,6 @@ class TestEveryStep:
         accuracy = found[STUDENT]["scores"][rule]["accuracy"]
         assert f"  accuracy {accuracy:.4f}  " in line
 
-    @pytest.mark.slow
     def test_a_run_that_was_stopped_goes_on(
         self, whole, bert, tmp_path, monkeypatch, capsys
     ):

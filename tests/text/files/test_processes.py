@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 SHARDS = [(index, 5) for index in range(5)]
 
 
+@pytest.mark.slow
 def test_processes_write_the_files_of_one(tmp_path, capsys):
     """With a shard from before, which is not written again."""
     fakes.write(tmp_path / "one")
