@@ -150,6 +150,7 @@ def test_devices(run):
     assert np.isfinite(names["model"].get_weights()[0]).all()
 
 
+@pytest.mark.slow
 def test_devices_on_another_backend():
     pytest.importorskip("jax")
     page = (GUIDES / "devices.md").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from experiments import evidence
 from experiments import label_noise
 from experiments import pareto
 from experiments import rotated_cifar
+from experiments import rotated_digits
 from keras_mmel.comparison import Comparison
 
 ENVIRONMENT = {
@@ -113,6 +114,7 @@ def test_a_record_takes_no_runs_of_another_comparison():
         )
 
 
+@pytest.mark.slow
 def test_rates_are_chosen_once(tmp_path, monkeypatch):
     arguments = {
         "model_maker": lambda rate: lambda: make_model(rate),
@@ -163,6 +165,7 @@ def test_every_method_of_a_seed(monkeypatch):
         methods[name] = [*objectives, *(["plain"] if rest["plain"] else [])]
 
     monkeypatch.setattr(evidence, "compare", compare)
+    monkeypatch.setattr(rotated_digits, "grid_of", lambda *examples: None)
     monkeypatch.setattr("sys.argv", ["x", "--seeds", "1"])
     monkeypatch.setattr(label_noise, "SHARES", ((0, 20),))
     label_noise.main()

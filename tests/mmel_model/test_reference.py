@@ -80,6 +80,7 @@ CASES = {
 SLOW = {"jit_steps", "mean", "through_everything", "batch_norm_soft"}
 SLOW |= {"bert", "hardest", "soft_through", "soft_mask", "without_training"}
 SLOW |= {"uniform_everything", "regularized", "functional", "own_training"}
+SLOW |= {"uniform", "class_weight", "ema", "clipnorm", "accumulation"}
 
 
 def reference_for(case):

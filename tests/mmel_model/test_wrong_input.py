@@ -81,7 +81,9 @@ def test_what_does_not_match_is_refused(name):
     refused(compiled(objective), *rest)
 
 
-@pytest.mark.parametrize("objective", ["hard", "soft"])
+@pytest.mark.parametrize(
+    "objective", ["soft", pytest.param("hard", marks=pytest.mark.slow)]
+)
 def test_teacher_predictions_that_are_no_probabilities(objective):
     for wrong in (-0.1, 1.1):
         teacher = TEACHER.copy()

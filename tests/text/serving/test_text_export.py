@@ -69,6 +69,7 @@ def check_ids(found, wanted):
             assert values[mask].tolist() == list(getattr(one, name))
 
 
+@pytest.mark.slow
 def test_probabilities_and_labels(models, served):
     found = served["classes"]
     logits = tiny.outputs_of(models["classes"], TEXTS, 64)
@@ -84,6 +85,7 @@ def test_probabilities_and_labels(models, served):
     check_ids(found["tokenize"], models["classes"].tokenizer.encode(TEXTS, 64))
 
 
+@pytest.mark.slow
 def test_value_of_pairs(models, served):
     texts = list(zip(TEXTS, SECOND, strict=True))
     found = served["value"]
