@@ -366,10 +366,9 @@ TABLES = (
         for name, (question, margin) in _EVIDENCE.items()
     }
     | {
-        f"{scale}-{table}": functools.partial(
-            paper_tables.table_of, table, scale
+        f"small-{table}": functools.partial(
+            paper_tables.table_of, table, "small"
         )
-        for scale in ("small", "paper")
         for table in registry.TABLES
     }
 )
