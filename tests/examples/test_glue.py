@@ -83,6 +83,39 @@ def test_scores_are_those_of_the_paper():
         assert glue.score(task, labels, outputs)[1] == pytest.approx(value)
 
 
+# As the server's own samples have them: name, header, spelling, order.
+SUBMISSION = {
+    "RTE.tsv": "index\tprediction\n0\tnot_entailment\n1\tentailment\n",
+    "MNLI-m.tsv": "index\tprediction\n0\tneutral\n1\tentailment\n",
+    "MNLI-mm.tsv": "index\tprediction\n0\tneutral\n1\tentailment\n",
+    "CoLA.tsv": "index\tprediction\n0\t1\n1\t0\n",
+    "STS-B.tsv": "index\tprediction\n0\t5.000\n1\t3.250\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "outputs"),
+    [
+        ("rte", [[2.0, 1.0], [0.0, 1.0]]),
+        ("mnli", [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0]]),
+        ("cola", [[2.0, 1.0], [0.0, 1.0]]),
+        ("stsb", [[3.25], [5.125]]),
+    ],
+)
+def test_what_is_submitted(task, outputs, tmp_path, monkeypatch):
+    # TFDS has them in another order.
+    examples = [files.Record("1", ("b",)), files.Record("0", ("a",))]
+    monkeypatch.setattr(glue, "read", lambda *_: files.InMemory(examples))
+    outputs = np.array(outputs)
+    monkeypatch.setattr(glue, "outputs_for", lambda *_: (outputs, None))
+    words = ["--task", task, "--work_dir", str(tmp_path)]
+    glue.write_submission(glue.parse_arguments(words), None)
+    for path in (tmp_path / "submission").iterdir():
+        assert path.read_text() == SUBMISSION[path.name]
+    names = {name for name in SUBMISSION if name.startswith(glue.FILES[task])}
+    assert {p.name for p in (tmp_path / "submission").iterdir()} == names
+
+
 def test_epochs_are_those_of_the_paper():
     for task, epochs in {"rte": 10, "mnli": 3, "qqp": 3}.items():
         assert glue.parse_arguments(["--task", task]).epochs == epochs
