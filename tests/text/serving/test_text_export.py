@@ -7,11 +7,11 @@ import keras
 import numpy as np
 import pytest
 import scipy.special
-import tensorflow as tf
 from numpy.testing import assert_allclose
 
 import keras_mmel
 from keras_mmel.text import export_text_classifier
+from keras_mmel.text.serving import export
 from tests.scripts.child import run
 from tests.text import tiny
 
@@ -125,12 +125,16 @@ def test_only_a_saved_model_is_replaced(models, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_export_that_fails_leaves_nothing(models, tmp_path, monkeypatch):
-    def save(model, path, **options):
+class FullDisk:
+    """An archive that fails half-way."""
+
+    def write_out(self, path, **options):
         pathlib.Path(path, "variables").mkdir(parents=True)
         raise OSError("No space left")
 
-    monkeypatch.setattr(tf.saved_model, "save", save)
+
+def test_an_export_that_fails_leaves_nothing(models, tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "_archive", lambda *_: FullDisk())
     with pytest.raises(OSError, match="No space"):
         export_text_classifier(models["value"], tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
