@@ -22,6 +22,10 @@ MODES = {
 }
 
 
+# `test_one_trace_serves_every_lambda` has XLA by default.
+SLOW_XLA = pytest.param("xla", marks=pytest.mark.slow)
+
+
 def step(losses, lambda_p, mask=None):
     """Value, gradient and weights, as a training step sees them."""
     with tf.GradientTape() as tape:
@@ -51,7 +55,7 @@ def test_every_group_size_matches_the_oracle(lambda_p):
         oracle.assert_matches(results, losses, lambda_p)
 
 
-@pytest.mark.parametrize("mode", ["graph", "xla"])
+@pytest.mark.parametrize("mode", ["graph", SLOW_XLA])
 def test_compiled_constant_lambdas_match_the_oracle(mode):
     losses, mask = oracle.masked_loss_groups(5, seed=1)
     lambdas = 0.0, 1.0, math.inf

@@ -179,6 +179,7 @@ def test_a_tfds_data_set_is_augmented(folder, augmented, tmp_path):
     assert [text for _, (text,), _, _ in texts(tmp_path)] == TEXTS[:2]
 
 
+@pytest.mark.slow
 def test_glue_is_augmented_by_a_real_model(shared_dir, tmp_path):
     model = shared_dir / "models" / "bert_tiny_mlm"
     run(

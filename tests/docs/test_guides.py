@@ -52,6 +52,7 @@ def test_start(run, tmp_path):
     assert (tmp_path / "digits.keras").is_file()
 
 
+@pytest.mark.slow
 def test_model(run, tmp_path):
     names = run("model")
     assert (tmp_path / "report.html").is_file()
@@ -59,6 +60,7 @@ def test_model(run, tmp_path):
     assert names["mmel"].lambda_p == 1.0
 
 
+@pytest.mark.slow
 def test_augmentation(run, tmp_path):
     names = run("augmentation")
     x, _ = next(iter(names["groups"]))
@@ -134,6 +136,7 @@ def test_comparing(run, tmp_path):
     assert (tmp_path / "differences.png").is_file()
 
 
+@pytest.mark.slow
 def test_saving(run, tmp_path):
     names = run("saving")
     assert names["hard"].objective.lambda_p == 0.5

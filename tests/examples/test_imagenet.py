@@ -13,7 +13,9 @@ from tests.experiments.training.test_imagenet import TOY
 from tests.experiments.training.test_imagenet import fake_load
 
 
-@pytest.mark.parametrize("method", ["da", "mmel-s"])
+@pytest.mark.parametrize(
+    "method", ["da", pytest.param("mmel-s", marks=pytest.mark.slow)]
+)
 def test_a_training(method, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(imagenet, "load", fake_load)
     small = functools.partial(toy_images.network, 18)

@@ -69,6 +69,8 @@ SLOW = {
     "hard_uneven-4",
     "soft_uneven",
     "distributed",
+    "synchronized",
+    "two_outputs",
     "lambda_p",
     "mean_with_sample_weight-4",
     "last_of_1-4",

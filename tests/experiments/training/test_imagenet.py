@@ -20,6 +20,7 @@ def fake_load(args, split, limit=None):
     return tf.data.Dataset.from_tensor_slices((images, labels)), 8, 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["da", "mmel-h"])
 def test_a_run_leaves_a_record_and_is_not_repeated(
     method, tmp_path, monkeypatch, capsys

@@ -64,6 +64,7 @@ def check(models, texts, samples, count, beams=None):
     return clear
 
 
+@pytest.mark.slow
 def test_real_sentences(real, shared_dir):
     tfds = pytest.importorskip("tensorflow_datasets")
     folder = shared_dir / "data" / "tfds"

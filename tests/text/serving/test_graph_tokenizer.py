@@ -144,6 +144,7 @@ def of_codes(codes, size=300):
     ]
 
 
+@pytest.mark.slow
 def test_words_of_code_points():
     # Of the planes without characters few.
     few = [c for c in CODES if not 0x32000 < c < 0xE0000 or c % 37 == 0]
