@@ -19,11 +19,12 @@ that was stopped goes on when it is called again.
 
 With `keras-mmel[examples]`, three minutes on two CPU cores; nothing is
 downloaded. Expected, a line for each method, in brackets the p of a paired
-t-test over five seeds:
+t-test over five seeds, adjusted for all of the table (Holm), and a picture of
+accuracy on untouched digits against that in the worst of the views:
 
     method                original_accuracy     mean_accuracy         ...
     uniform               96.0 ± 0.74           80.6 ± 1.10           ...
-    hard 1 - uniform      -0.038 (p 0.88)       +1.96 (p 0.0063)      ...
+    hard 1 - uniform      -0.038 (p 1)          +1.96 (p 0.056)       ...
 """
 
 import argparse
@@ -35,6 +36,7 @@ import pathlib
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
+import matplotlib.figure
 import tensorflow as tf
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -157,6 +159,23 @@ def compare(seeds, folder):
     )
 
 
+def clean_against_worst(comparison, panel):
+    """Each method a point; bars are 95 % intervals of the difference."""
+    names = ("original_accuracy", "worst_accuracy")
+    base = [comparison.values("uniform", name).mean() for name in names]
+    panel.plot(*(100 * value for value in base), "sk", label="uniform")
+    for method in comparison.methods[1:]:
+        place, bars = [], []
+        for name, value in zip(names, base, strict=True):
+            mean, low, high, *_ = comparison.difference(method, name)
+            place.append(100 * (value + mean))
+            bars.append([[100 * (mean - low)], [100 * (high - mean)]])
+        panel.errorbar(*place, bars[1], bars[0], "o", label=method, capsize=2)
+    panel.set_xlabel("right on digits as they are, %")
+    panel.set_ylabel("right under all 45 turns and shifts, %")
+    panel.legend(fontsize="small")
+
+
 def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
@@ -175,10 +194,12 @@ def main(argv=None):
     args = parse_arguments(argv)
     out = pathlib.Path(args.out)
     comparison = compare(args.seeds, out / "runs")
-    comparison.plot(SCORES, out / "differences.png")
-    for row in comparison.table(SCORES):
+    figure = matplotlib.figure.Figure((6.0, 4.0), layout="constrained")
+    clean_against_worst(comparison, figure.subplots())
+    figure.savefig(out / "clean_against_worst.png", dpi=150)
+    for row in comparison.table(SCORES, adjusted=True):
         print("  ".join(cell.ljust(20) for cell in row).rstrip())
-    print(f"In percent but for NLL; {args.seeds} seeds, paired t-tests.")
+    print(f"In percent but for NLL; {args.seeds} seeds; p by Holm's method.")
     print(f"Runs and picture: {out}")
 
 

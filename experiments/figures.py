@@ -6,6 +6,7 @@ import statistics
 import matplotlib.figure
 import numpy as np
 
+from examples import quickstart as recipe
 from experiments import digits_table
 from experiments import paper_tables
 from experiments import pareto
@@ -67,7 +68,7 @@ def write(
 
 
 def quickstart(record: dict) -> matplotlib.figure.Figure:
-    """Weighted views of digits, and worst-view accuracies by seed."""
+    """Weighted views of digits, and clean against worst accuracy."""
     comparison = Comparison(record["runs"], record["baseline"])
     groups, weights = record["views"]["pixels"], record["views"]["weights"]
     figure = matplotlib.figure.Figure((9, 3.2), layout="constrained")
@@ -80,14 +81,7 @@ def quickstart(record: dict) -> matplotlib.figure.Figure:
             panel.set_title(f"{weights[row][column]:.2f}", fontsize="small")
             panel.set_axis_off()
     left.suptitle("Views of three digits and their weights", fontsize="medium")
-    panel = right.subplots()
-    for place, method in enumerate(comparison.methods):
-        values = comparison.values(method, "worst_accuracy") * 100
-        panel.plot(values, [place] * len(values), "o", color="0.7", ms=4)
-        panel.plot(values.mean(), place, "D", color="C0")
-    panel.set_yticks(range(len(comparison.methods)), comparison.methods)
-    panel.invert_yaxis()
-    panel.set_xlabel("right under all 45 turns and shifts, %")
+    recipe.clean_against_worst(comparison, right.subplots())
     return figure
 
 

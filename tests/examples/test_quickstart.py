@@ -2,6 +2,7 @@
 
 import json
 
+import matplotlib.figure
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -12,6 +13,7 @@ from examples import quickstart
 from experiments import comparisons
 from experiments import figures
 from experiments import quickstarts
+from keras_mmel.comparison import Comparison
 
 METHODS = ["uniform", "hard 1", "plain"]
 
@@ -58,7 +60,8 @@ def record(folder):
 
 @pytest.mark.usefixtures("toy")
 def test_a_table_and_a_picture(folder, capsys, monkeypatch):
-    assert (folder / "differences.png").stat().st_size > 10_000
+    picture = folder / "clean_against_worst.png"
+    assert picture.stat().st_size > 10_000
     assert len(list((folder / "runs").glob("*.json"))) == len(METHODS)
     # Finished runs are not made again.
     monkeypatch.setattr(keras_mmel.MMELModel, "fit", None)
@@ -92,8 +95,23 @@ def test_what_was_looked_at_are_digits_and_their_weights(record):
     np.testing.assert_allclose(np.sum(views["weights"], axis=1), 1, atol=1e-3)
     weights, result = figures.quickstart(record).subfigs
     assert len(weights.axes) == len(pixels) * quickstart.NUM_VIEWS
-    names = [label.get_text() for label in result.axes[0].get_yticklabels()]
+    names = [label.get_text() for label in result.axes[0].legend_.get_texts()]
     assert names == METHODS
+
+
+def test_methods_stand_where_their_scores_are(record):
+    comparison = Comparison(record["runs"], "uniform")
+    panel = matplotlib.figure.Figure().subplots()
+    quickstart.clean_against_worst(comparison, panel)
+    for line, run in zip(panel.lines[:1], record["runs"], strict=False):
+        assert line.get_xydata()[0] == pytest.approx(place_of(run))
+    for bars, run in zip(panel.containers, record["runs"][1:], strict=True):
+        assert bars[0].get_xydata()[0] == pytest.approx(place_of(run))
+
+
+def place_of(run):
+    names = ("original_accuracy", "worst_accuracy")
+    return [100 * run["scores"][name] for name in names]
 
 
 def test_digits_are_split_by_class():
