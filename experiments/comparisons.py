@@ -265,3 +265,41 @@ def _interval(test, score):
 
 def _plain_p(p):
     return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
+def during_training(record: dict, steps: Sequence[int]) -> str:
+    """What becomes of right and of wrong labels while a network learns.
+
+    Args:
+        record: Of `experiments.mechanism --noise`.
+        steps: Those that have a row, of the steps that were looked at.
+
+    Returns:
+        Markdown.
+    """
+    curves: dict[str, list[dict]] = {}
+    for run in record["runs"]:
+        curves.setdefault(run["method"], []).append(run["curves"])
+    names = [
+        f"{kind}: {what}"
+        for what in ("wrong", "effective views")
+        for kind in ("right", "wrong")
+    ]
+    rows = []
+    for step in steps:
+        for method, of_seeds in curves.items():
+            row = [str(step), f"`{method}`"]
+            for name in names:
+                values = [of[name][of["steps"].index(step)] for of in of_seeds]
+                is_share = name.endswith(": wrong")
+                scale, digits = (100, 1) if is_share else (1, 2)
+                row.append(markdown.spread([scale * v for v in values], digits))
+            rows.append(row)
+    header = ["step", "method", "right labels: views not given it, %"]
+    header += ["wrong labels: views not given it, %"]
+    header += ["right labels: views that count", "wrong labels: the same"]
+    seeds = len(next(iter(curves.values())))
+    return markdown.table(header, rows, words=2) + (
+        f"\nMean ± standard deviation over {seeds} draws. "
+        f"{markdown.origin([record])}.\n"
+    )

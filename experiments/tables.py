@@ -350,6 +350,11 @@ TABLES = (
         "glue": glue,
         "averages": averages,
         "digits-noise": label_noise,
+        "mechanism-noise": from_record("evidence/mechanism-noise")(
+            functools.partial(
+                comparisons.during_training, steps=(400, 1200, 2400, 4000)
+            )
+        ),
     }
     | paper_page.TABLES
     | {name: functools.partial(growing, name) for name in _GROWING}
