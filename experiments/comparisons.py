@@ -3,10 +3,13 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from experiments import dials
 from experiments import markdown
 from experiments import paired
 from keras_mmel.comparison import Comparison
+from keras_mmel.comparison.paired import paired_difference
 
 _CLEAN = "original_accuracy"
 
@@ -302,4 +305,45 @@ def during_training(record: dict, steps: Sequence[int]) -> str:
     return markdown.table(header, rows, words=2) + (
         f"\nMean ± standard deviation over {seeds} draws. "
         f"{markdown.origin([record])}.\n"
+    )
+
+
+def by_change(record: dict) -> str:
+    """Accuracies under several changes of the test data, minus the baseline.
+
+    Args:
+        record: With a score `CHANGE_accuracy` for each of them.
+
+    Returns:
+        Markdown: first the untouched data, then the mean of the changes.
+    """
+    found = Comparison(record["runs"], record["baseline"])
+    of_views = {_CLEAN, "mean_accuracy", "worst_accuracy"}
+    changes = [
+        name.removesuffix("_accuracy")
+        for name in found.score_names
+        if name.endswith("_accuracy") and name not in of_views
+    ]
+    names = [_CLEAN, *(f"{change}_accuracy" for change in changes)]
+
+    def columns(method):
+        clean, *others = (100 * found.values(method, name) for name in names)
+        return [clean, np.mean(others, axis=0), *others]
+
+    of_baseline = columns(found.baseline)
+    rows = [
+        [f"`{found.baseline}`", *(markdown.spread(v, 1) for v in of_baseline)]
+    ]
+    for method in found.methods[1:]:
+        tests = [
+            paired_difference(values, others)
+            for values, others in zip(columns(method), of_baseline, strict=True)
+        ]
+        cells = [f"{test.mean:+.2f} ({_plain_p(test.p)})" for test in tests]
+        rows.append([f"`{method}` - `{found.baseline}`", *cells])
+    return (
+        markdown.table(["method", "clean", "mean of them", *changes], rows)
+        + f"\nAccuracy in percent, mean ± standard deviation over "
+        f"{len(of_baseline[0])} seeds, and differences, each p by itself. "
+        f"{markdown.origin(record['made'])}.\n"
     )

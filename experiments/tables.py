@@ -167,6 +167,12 @@ def label_noise(results: pathlib.Path) -> str:
     return comparisons.by_share({s: r for s, r in found.items() if r})
 
 
+def unseen(results: pathlib.Path) -> str:
+    """P7: the methods under changes that none was trained on."""
+    record = growing_record("digits-unseen-alike", results)
+    return comparisons.by_change(record) if record else ""
+
+
 # Results
 
 
@@ -350,6 +356,7 @@ TABLES = (
         "glue": glue,
         "averages": averages,
         "digits-noise": label_noise,
+        "digits-unseen-alike": unseen,
         "mechanism-noise": from_record("evidence/mechanism-noise")(
             functools.partial(
                 comparisons.during_training, steps=(400, 1200, 2400, 4000)

@@ -16,6 +16,7 @@ from experiments import label_noise
 from experiments import pareto
 from experiments import rotated_cifar
 from experiments import rotated_digits
+from experiments import unseen
 from keras_mmel.comparison import Comparison
 
 ENVIRONMENT = {
@@ -309,3 +310,43 @@ def test_cifar_has_the_later_methods_and_wrong_labels(monkeypatch):
     assert {"hard 3", "hard 0.1", "tilted 3", "hardest 2"} <= rest
     assert "ball 0.07" in compared["cifar-p5-alike"]
     assert [*label_noise.WITH_ORIGINAL] == compared["cifar-p5-original"]
+
+
+def test_changes_that_were_not_trained_on():
+    rng = np.random.default_rng(0)
+    images = np.asarray(rng.integers(0, 17, (50, 8, 8, 1)), "float32")
+    before = images.copy()
+    changed = {
+        name: corrupt(images, np.random.default_rng(1))
+        for name, corrupt in unseen.CORRUPTIONS.items()
+    }
+    np.testing.assert_array_equal(images, before)
+    for name, found in changed.items():
+        assert found.shape == images.shape and found.min() >= 0, name
+        assert found.max() <= 16 and np.any(found != images), name
+    middle = images[:, 2:5, 2:5].mean(axis=(1, 2))
+    np.testing.assert_allclose(changed["blur"][:, 3, 3], middle, rtol=1e-5)
+    corner = images[:, 2:4, 4:6].mean(axis=(1, 2))
+    for row, column in ((2, 4), (3, 5)):
+        found = changed["pixels"][:, row, column]
+        np.testing.assert_allclose(found, corner, rtol=1e-6)
+    hidden = np.sum((changed["occlusion"] != images) | (images == 0), (1, 2, 3))
+    assert np.all(hidden >= 9)
+
+
+def test_the_mean_of_the_changes_and_each():
+    scores = {"a": [(0.5, 0.8, 0.4), (0.7, 0.9, 0.5)], "b": []}
+    scores["b"] = [(0.6, 0.7, 0.4), (0.9, 0.7, 0.6)]
+    names = ("original_accuracy", "x_accuracy", "y_accuracy")
+    record = {
+        "baseline": "a",
+        "made": [{"command": "x", "environment": ENVIRONMENT}],
+        "runs": [
+            {"method": m, "seed": s, "scores": dict(zip(names, v, strict=True))}
+            for m, of_seeds in scores.items()
+            for s, v in enumerate(of_seeds)
+        ],
+    }
+    row = comparisons.by_change(record).splitlines()[3].split("|")[2:-1]
+    means = [float(cell.split("(")[0]) for cell in row]
+    assert means == pytest.approx([15.0, -5.0, -15.0, 5.0])
