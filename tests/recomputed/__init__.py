@@ -10,8 +10,9 @@ from tests.recomputed import lost_labels
 from tests.recomputed import paper
 from tests.recomputed import small
 from tests.recomputed import wrong_labels
+from tests.recomputed.plans import PLANS
 
-TABLES = dict.fromkeys(evidence.PLANS, evidence.table) | {
+TABLES = dict.fromkeys(PLANS, evidence.table) | {
     "digits-noise": wrong_labels.table,
     "small-rivals": small.table,
     "small-equal_steps": small.table,

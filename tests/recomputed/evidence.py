@@ -1,12 +1,12 @@
 """Tables of one comparison: `uniform`, and what others are beside it."""
 
-import dataclasses
 import math
 import re
 
 from tests.recomputed import printed
 from tests.recomputed import records
 from tests.recomputed import statistics
+from tests.recomputed.plans import PLANS
 
 # Of a column: the score, and what it is multiplied by.
 SCORES = {
@@ -37,73 +37,6 @@ SHORT_NAMES = {
     "mean": "mean_accuracy",
     "worst": "worst_accuracy",
     "ECE of the views": "mean_ece",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """What the page says of a comparison before its table.
-
-    Attributes:
-        primary: The score that is asked first, if one is.
-        of: The two methods that it asks about.
-        margin: Points of clean accuracy that may be lost; none was named where
-            it is 0.
-        seeds: How many there are to be.
-        beside: The record that has the baseline, where it is another one.
-        grows: Whether its seeds are run one after the other, with all methods.
-    """
-
-    primary: str = ""
-    of: tuple[str, str] = ("hard 1", "uniform")
-    margin: float = 0
-    seeds: int = 0
-    beside: str = ""
-    grows: bool = False
-
-
-PLANS = {
-    "digits-u4-alike": Plan("worst_accuracy", margin=1),
-    "digits-u4-original": Plan(),
-    "digits-u1-alike": Plan("worst_accuracy", margin=1),
-    "digits-u1-original": Plan(),
-    "cifar-p2-alike": Plan("mean_accuracy"),
-    "cifar-p2-original": Plan(),
-    "cifar-p3-alike": Plan("original_nll"),
-    "cifar-p3-alike-at-0.001": Plan(),
-    "cifar-p3-alike-at-0.003": Plan(),
-    "cifar-p3-alike-at-0.01": Plan(),
-    "text-sst2": Plan("original_accuracy"),
-    "text-sst2-teacher": Plan(),
-    "text-sst2-no-dropout": Plan(),
-    "text-cola": Plan(),
-    "text-mrpc": Plan(),
-    "digits-noise0-alike": Plan(seeds=10, grows=True),
-    "digits-noise0-original": Plan(seeds=10, grows=True),
-    "digits-noise10-alike": Plan(seeds=10, grows=True),
-    "digits-noise10-original": Plan(seeds=10, grows=True),
-    "digits-noise20-alike": Plan("original_accuracy", seeds=10, grows=True),
-    "digits-noise20-original": Plan(seeds=10, grows=True),
-    "digits-noise40-alike": Plan(seeds=10, grows=True),
-    "digits-noise40-original": Plan(seeds=10, grows=True),
-    "digits-ball-u4-alike": Plan(
-        "worst_accuracy", ("ball 0.35", "hard 1"), 0.5, seeds=20, grows=True
-    ),
-    "digits-ball-u1-alike": Plan(seeds=20, grows=True),
-    "digits-ball-noise20-alike": Plan(
-        seeds=10, beside="digits-noise20-alike", grows=True
-    ),
-    "cifar-p2-original-soft": Plan(
-        seeds=10, beside="cifar-p2-original", grows=True
-    ),
-    "cifar-p2-alike-ball": Plan(
-        "mean_accuracy",
-        ("ball 0.07", "hard 1"),
-        seeds=10,
-        beside="cifar-p2-alike",
-        grows=True,
-    ),
-    "cifar-p2-alike-rest": Plan(seeds=10, beside="cifar-p2-alike", grows=True),
 }
 
 
@@ -205,7 +138,7 @@ def table(name, found):
         *_beside_plain(comparison),
         *_equal_views(comparison),
         *_learned(comparison),
-        *_rates_and_origin(made),
+        *_rates_and_origin(name, made, found),
     ]
 
 
@@ -375,15 +308,35 @@ def _learned(comparison):
         yield printed.row(f"`{method}`", *cells)
 
 
-def _rates_and_origin(made):
+def chosen(name, record, found):
+    """Rates by method: the best on held-out examples, where there were several.
+
+    Args:
+        name: Of the table.
+        record: Of its runs.
+        found: All records.
+    """
+    rates = dict(record.get("rates", {}))
+    asked = found.get(f"evidence/{name}-rates.json", {"scores": {}})
+    for method, scores in asked["scores"].items():
+        sign = -1 if "accuracy" in asked["chosen_by"] else 1
+        by_rate = {float(rate): sign * scores[rate] for rate in scores}
+        if method in rates:
+            rates[method] = min(sorted(by_rate), key=by_rate.__getitem__)
+    return rates
+
+
+def _rates_and_origin(name, made, found):
     """Rates that were chosen, and where the runs come from."""
     origins = [
         each for record in made for each in record.get("made") or [record]
     ]
     commands = list(dict.fromkeys(each["command"] for each in origins))
     rates = {}
-    for record in made:
-        rates |= record.get("rates", {})
+    for each, record in zip(
+        [PLANS[name].beside, name][-len(made) :], made, strict=True
+    ):
+        rates |= chosen(each, record, found)
     if rates and not any("--rate" in command for command in commands):
         said = ", ".join(f"{m} {r:g}" for m, r in rates.items())
         yield printed.sentence(f"Rates, chosen on held-out examples: {said}.")
