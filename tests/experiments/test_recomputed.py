@@ -325,6 +325,14 @@ def test_holm_multiplies_the_smallest_by_their_number():
     assert adjusted == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
 
 
+def test_at_a_tie_both_roundings_are_right_and_no_other():
+    assert printed.number(0.125, ".2f") == {"0.12", "0.13"}
+    assert printed.number(0.126, ".2f") == {"0.13"}
+    assert evidence.short(9.95) == {"9.95"}
+    assert evidence.short(10.0) == {"10.0", "10.00"}
+    assert printed.number(0.0, "+.2f") == {"+0.00", "-0.00"}
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=str)
 def test_the_second_making_shares_nothing_with_the_first(path):
     allowed = {

@@ -43,9 +43,9 @@ SHORT_NAMES = {
 def short(value, sign=""):
     """One decimal from 10 on, two from 0.1 on, three below."""
     texts = set()
-    for near in (value, value * (1 - 1e-9), value * (1 + 1e-9)):
-        decimals = 1 if abs(near) >= 10 else 2 if abs(near) >= 0.1 else 3
-        texts.add(f"{near:{sign}.{decimals}f}")
+    for each in printed.near(value):
+        decimals = 1 if abs(each) >= 10 else 2 if abs(each) >= 0.1 else 3
+        texts.add(f"{each:{sign}.{decimals}f}")
     return texts
 
 

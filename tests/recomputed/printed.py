@@ -22,10 +22,15 @@ def tables(page):
     }
 
 
+def near(value):
+    """A float, and what another order of adding may have made of it."""
+    change = max(1e-9 * abs(value), 1e-12)
+    return value, value - change, value + change
+
+
 def number(value, spec):
     """All that a float may be printed as: at a tie it has two roundings."""
-    near = (value, value * (1 - 1e-9), value * (1 + 1e-9))
-    return {format(each, spec) for each in near}
+    return {format(each, spec) for each in near(value)}
 
 
 def joined(template, *parts):
