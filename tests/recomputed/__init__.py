@@ -14,6 +14,7 @@ from tests.recomputed.plans import PLANS
 
 TABLES = dict.fromkeys(PLANS, evidence.table) | {
     "digits-noise": wrong_labels.table,
+    "mechanism-noise": wrong_labels.while_learning,
     "small-rivals": small.table,
     "small-equal_steps": small.table,
     "small-lambda_p": small.table,

@@ -1,4 +1,4 @@
-"""What methods gain, by the share of training labels that are wrong."""
+"""Wrong labels: gains by their share, and what a training makes of them."""
 
 from tests.recomputed import evidence
 from tests.recomputed import printed
@@ -57,3 +57,42 @@ def _gains(comparison, method, score):
     uniform = comparison.series("uniform", score)
     of_method = comparison.series(method, score)
     return {s: of_method[s] - uniform[s] for s in of_method if s in uniform}
+
+
+# Of the looks during a training: the steps with a row, and the columns.
+STEPS = (400, 1200, 2400, 4000)
+LOOKS = {
+    "right labels: views not given it, %": ("right: wrong", 100, ".1f"),
+    "wrong labels: views not given it, %": ("wrong: wrong", 100, ".1f"),
+    "right labels: views that count": ("right: effective views", 1, ".2f"),
+    "wrong labels: the same": ("wrong: effective views", 1, ".2f"),
+}
+
+
+def while_learning(name, found):
+    """What becomes of right and of wrong labels, step by step.
+
+    Args:
+        name: Of the table, and of its record.
+        found: All records.
+    """
+    record = found.get(f"evidence/{name}.json")
+    if record is None:
+        return [printed.sentence("No record yet.")]
+    curves = {}
+    for run in record["runs"]:
+        curves.setdefault(run["method"], []).append(run["curves"])
+    lines = printed.heads("step", "method", *LOOKS, left=2)
+    for step in STEPS:
+        for method, of_seeds in curves.items():
+            cells = []
+            for curve, scale, spec in LOOKS.values():
+                values = [
+                    scale * of[curve][of["steps"].index(step)]
+                    for of in of_seeds
+                ]
+                cells.append(printed.spread(*statistics.summary(values), spec))
+            lines.append(printed.row(str(step), f"`{method}`", *cells))
+    draws = {str(len(of_seeds)) for of_seeds in curves.values()}
+    before = f"{'/'.join(sorted(draws))} draws. {record['command']}"
+    return [*lines, printed.origin(before, [record["environment"]])]
