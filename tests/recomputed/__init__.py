@@ -9,11 +9,13 @@ from tests.recomputed import helps
 from tests.recomputed import lost_labels
 from tests.recomputed import paper
 from tests.recomputed import small
+from tests.recomputed import unseen_changes
 from tests.recomputed import wrong_labels
 from tests.recomputed.plans import PLANS
 
 TABLES = dict.fromkeys(PLANS, evidence.table) | {
     "digits-noise": wrong_labels.table,
+    "digits-unseen-alike": unseen_changes.table,
     "mechanism-noise": wrong_labels.while_learning,
     "small-rivals": small.table,
     "small-equal_steps": small.table,

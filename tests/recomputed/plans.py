@@ -56,6 +56,7 @@ PLANS = {
     "digits-ball-noise20-alike": Plan(
         seeds=10, beside="digits-noise20-alike", grows=True
     ),
+    "digits-unseen-alike": Plan(seeds=10, grows=True),
     "cifar-p2-original-soft": Plan(
         seeds=10, beside="cifar-p2-original", grows=True
     ),
