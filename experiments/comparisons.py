@@ -180,7 +180,7 @@ def _added(of, method, score):
 
 
 def _short_p(p):
-    return "p ?" if math.isnan(p) else _plain_p(p)
+    return "p ?" if math.isnan(p) else markdown.said_p(p)
 
 
 def _seeds_so_far(count, planned):
@@ -204,7 +204,7 @@ def _answer(found, question, margin):
     test = found.difference(method, score, other)
     text = (
         f"\nPrimary: {score.replace('_', ' ')}, {method} minus {other}, is "
-        f"{_interval(test, score)}, {_plain_p(test.p)}, by itself.\n"
+        f"{_interval(test, score)}, {markdown.said_p(test.p)}, by itself.\n"
     )
     if score == _CLEAN:
         return text
@@ -252,7 +252,7 @@ def _beside_plain(found):
     for score in ("mean_accuracy", "worst_accuracy"):
         tests = {m: found.difference(m, score, "plain") for m in hard}
         of = (
-            f"`{m}` {100 * d.mean:+.2f} ({_plain_p(d.p)})"
+            f"`{m}` {100 * d.mean:+.2f} ({markdown.said_p(d.p)})"
             for m, d in tests.items()
         )
         parts.append(f"{score.replace('_', ' ')} {', '.join(of)}")
@@ -264,10 +264,6 @@ def _interval(test, score):
     low, high = factor * test.low, factor * test.high
     mean = factor * test.mean
     return f"{mean:+.2f}{unit} (95 %: {low:+.2f} to {high:+.2f})"
-
-
-def _plain_p(p):
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 def during_training(record: dict, steps: Sequence[int]) -> str:
@@ -339,7 +335,9 @@ def by_change(record: dict) -> str:
             paired_difference(values, others)
             for values, others in zip(columns(method), of_baseline, strict=True)
         ]
-        cells = [f"{test.mean:+.2f} ({_plain_p(test.p)})" for test in tests]
+        cells = [
+            f"{test.mean:+.2f} ({markdown.said_p(test.p)})" for test in tests
+        ]
         rows.append([f"`{method}` - `{found.baseline}`", *cells])
     return (
         markdown.table(["method", "clean", "mean of them", *changes], rows)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from experiments import markdown
 from keras_mmel.comparison import Comparison
 from keras_mmel.comparison.paired import Difference
 from keras_mmel.comparison.paired import paired_difference
@@ -23,25 +24,24 @@ def at_equal_views(found: Comparison) -> str:
         found: Runs of balls and of `hard` at several lambdas.
 
     Returns:
-        Sentences; none where there are no balls or fewer than two lambdas.
+        Sentences; none where there are no balls or fewer than three lambdas.
     """
     balls = [name for name in found.methods if name.startswith("ball ")]
     hard = [name for name in found.methods if name.startswith("hard ")]
-    if not balls or len(hard) < 2:
+    if not balls or len(hard) < 3:
         return ""
     lines = []
     for ball in balls:
-        parts = []
+        parts, seeds = [], 0
         for score, name in SCORES.items():
             test = difference_at_equal_views(found, ball, score)
             if test is None:
                 continue
-            p = "p < 0.0001" if test.p < 1e-4 else f"p = {test.p:.2g}"
+            p = markdown.said_p(test.p)
             parts.append(f"{name} {100 * test.mean:+.2f} ({p})")
-        if parts:
-            lines.append(f"- `{ball}` ({test.seeds} seeds): {', '.join(parts)}")
-    if not lines:
-        return ""
+            seeds = test.seeds
+        line = f"- `{ball}` ({seeds} of {len(found.values(ball, score))} seeds)"
+        lines.append(f"{line}: {', '.join(parts)}" if parts else line)
     return (
         "\nMinus `hard` at equal effective views, interpolated for each seed, "
         "each p by itself; seeds where the ball has fewer than the smallest "

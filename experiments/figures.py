@@ -8,10 +8,10 @@ import numpy as np
 
 from examples import quickstart as recipe
 from experiments import digits_table
+from experiments import growing
 from experiments import paper_tables
 from experiments import pareto
 from experiments import records
-from experiments import tables
 from keras_mmel.comparison import Comparison
 
 # Okabe and Ito's colours: told apart by all readers and on grey print.
@@ -47,8 +47,8 @@ def write(
         found["mechanism"] = mechanism(records.read_record(mechanism_path))
     if digits := digits_table.read(results):
         found["digits"] = label_loss(digits)
-    for name in tables.DIALS:
-        if (record := tables.growing_record(name, results)) is not None:
+    for name in growing.DIALS:
+        if (record := growing.record_of(name, results)) is not None:
             found[name] = pareto.draw(record)
     for table in PAPER_FIGURES:
         lines = paper_tables.lines_of(table, scale, results)

@@ -1,5 +1,6 @@
 """Pieces of Markdown that the tables are made of."""
 
+import math
 import re
 import statistics
 from collections.abc import Iterable
@@ -47,6 +48,13 @@ def number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def said_p(p: float) -> str:
+    """A p in a sentence; a question mark where there is no test."""
+    if math.isnan(p):
+        return "p ?"
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
 def quartiles(figures: dict, digits: int = 2) -> str:
     """Median and quartiles of a benchmark."""
     q25, median, q75 = (
@@ -78,7 +86,7 @@ def origin(records: Iterable[dict], command: str | None = None) -> str:
     software = [f"Keras {one['keras']}, {one['backend']}" for one in found]
     parts = [
         [f"`{text}`" for text in commands[: 1 if command else None]],
-        [f"commit {commits[0]}", *commits[1:]],
+        [f"commit {', '.join(dict.fromkeys(commits))}"],
         machines,
         software,
     ]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from experiments import comparisons
 from experiments import costs
 from experiments import digits_table
+from experiments import growing
 from experiments import markdown
 from experiments import paired
 from experiments import paper_page
@@ -51,7 +52,6 @@ _HELPS = {
 # The methods of its columns.
 _COLUMNS = ("hard 1", "hard 0.3", "soft", "plain")
 _RATES = ("0.001", "0.003", "0.01")
-SHARES = (0, 10, 20, 40)
 # Records of docs/experiments.md: what is asked first, and the margin.
 _EVIDENCE = {
     "digits-u4-alike": (("worst_accuracy", "hard 1"), 1.0),
@@ -67,35 +67,6 @@ _EVIDENCE = {
     "text-sst2-no-dropout": (None, 0.0),
     "text-cola": (None, 0.0),
     "text-mrpc": (None, 0.0),
-}
-# Those that may hold fewer seeds than the plan has: the seeds come last.
-_CLEAN, _WORST = "original_accuracy", "worst_accuracy"
-_GROWING = {
-    "digits-noise0-alike": (None, 0.0, 10),
-    "digits-noise20-alike": ((_CLEAN, "hard 1"), 0.0, 10),
-    "digits-noise10-alike": (None, 0.0, 10),
-    "digits-noise40-alike": (None, 0.0, 10),
-    "digits-ball-u4-alike": ((_WORST, "ball 0.35", "hard 1"), 0.5, 20),
-    "digits-ball-u1-alike": (None, 0.0, 20),
-    "cifar-p5-alike": ((_CLEAN, "hard 1"), 0.0, 5),
-    "cifar-p2-alike-ball": (("mean_accuracy", "ball 0.07", "hard 1"), 0.0, 10),
-    "cifar-p2-alike-rest": (None, 0.0, 10),
-    "cifar-p2-original-soft": (None, 0.0, 10),
-    "cifar-p3-alike-ball": (None, 0.0, 45),
-    "digits-ball-noise20-alike": (None, 0.0, 10),
-    **{f"digits-noise{share}-original": (None, 0.0, 10) for share in SHARES},
-    "cifar-p5-original": (None, 0.0, 5),
-}
-# Those with a picture of clean against worst accuracy.
-DIALS = ("digits-ball-u4-alike", "digits-ball-u1-alike", "cifar-p2-alike-ball")
-DIALS += ("digits-ball-noise20-alike",)
-# Later methods, and the record of what they are compared with.
-_WITH = {
-    "cifar-p2-alike-ball": "cifar-p2-alike",
-    "cifar-p2-alike-rest": "cifar-p2-alike",
-    "cifar-p2-original-soft": "cifar-p2-original",
-    "cifar-p3-alike-ball": "cifar-p3-alike",
-    "digits-ball-noise20-alike": "digits-noise20-alike",
 }
 
 
@@ -124,53 +95,6 @@ def scores_of(record: dict, name: str, factor: float = 100) -> dict:
         seeds = found.setdefault(run["method"], {})
         seeds[run["seed"]] = factor * run["scores"][name]
     return found
-
-
-def growing_record(name: str, results: pathlib.Path) -> dict | None:
-    """A record with the one of its baseline, of the seeds that are whole.
-
-    Args:
-        name: Of a record whose runs may not all be made.
-        results: Folder of the records.
-
-    Returns:
-        One record of both; None where one is missing or has too few seeds.
-    """
-    names = [_WITH[name], name] if name in _WITH else [name]
-    paths = [results / "evidence" / f"{each}.json" for each in names]
-    if not all(path.exists() for path in paths):
-        return None
-    *before, last = (_read(path) for path in paths)
-    last = comparisons.with_whole_seeds(last)
-    return last and comparisons.merged([*before, last])
-
-
-def growing(name: str, results: pathlib.Path) -> str:
-    """The table of a comparison whose runs may not all be made.
-
-    Args:
-        name: Of its record.
-        results: Folder of the records.
-    """
-    record = growing_record(name, results)
-    if record is None:
-        return ""
-    return comparisons.compared(record, *_GROWING[name])
-
-
-def label_noise(results: pathlib.Path) -> str:
-    """P5 on digits: each method minus uniform, by the share of wrong labels."""
-    found = {
-        share: growing_record(f"digits-noise{share}-alike", results)
-        for share in SHARES
-    }
-    return comparisons.by_share({s: r for s, r in found.items() if r})
-
-
-def unseen(results: pathlib.Path) -> str:
-    """P7: the methods under changes that none was trained on."""
-    record = growing_record("digits-unseen-alike", results)
-    return comparisons.by_change(record) if record else ""
 
 
 # Results
@@ -212,7 +136,7 @@ def helps(results: pathlib.Path) -> str:
         + "\nScores in percent; others: minus `uniform`, on the same seeds. "
         "`plain` costs the same, in larger batches; with crops it has 10 "
         "seeds. p by a paired t-test, by Holm's method for the whole table; in "
-        "Experiments for fewer tests. `Soft()` has a `uniform` of its own, "
+        "Experiments for other families of tests. `Soft()` has a `uniform` of its own, "
         "with the original in every group. Three rates: the mean over them, "
         "the same for all methods. All seeds of CIFAR-10 and of SST-2 have "
         "one draw of the data, and so have those of the first two rows.\n"
@@ -355,8 +279,6 @@ TABLES = (
         "text_quickstart": text_quickstart,
         "glue": glue,
         "averages": averages,
-        "digits-noise": label_noise,
-        "digits-unseen-alike": unseen,
         "mechanism-noise": from_record("evidence/mechanism-noise")(
             functools.partial(
                 comparisons.during_training, steps=(400, 1200, 2400, 4000)
@@ -364,7 +286,7 @@ TABLES = (
         ),
     }
     | paper_page.TABLES
-    | {name: functools.partial(growing, name) for name in _GROWING}
+    | growing.TABLES
     | {
         name: from_record(f"benchmarks/{name}")(table)
         for name, table in costs.TABLES.items()

@@ -203,16 +203,19 @@ VALUES = {"uniform": (0.5, 5.0), "hard 1": (0.6, 4.0), "hard 0.3": (0.7, 2.0)}
 
 def test_at_equal_effective_views():
     views = float(np.sqrt(4.0 * 2.0))  # half way, in the logarithm
-    record = made_record(VALUES | {"ball 0.3": (0.75, views)})
+    more = VALUES | {"hard 0.1": (0.5, 1.9)}
+    record = made_record(more | {"ball 0.3": (0.75, views)})
     found = Comparison(record["runs"], "uniform")
     test = dials.difference_at_equal_views(found, "ball 0.3", "mean_accuracy")
     assert test.seeds == 3 and test.mean == pytest.approx(0.1 * (1 + 0.05 / 3))
     text = comparisons.compared(record, ("mean_accuracy", "ball 0.3", "hard 1"))
-    assert "- `ball 0.3` (3 seeds): clean +10.17" in text
+    assert "- `ball 0.3` (3 of 3 seeds): clean +10.17" in text
     assert "mean accuracy, ball 0.3 minus hard 1, is +15.2" in text
-    beyond = made_record(VALUES | {"ball 0.7": (0.75, 1.5)})
+    beyond = made_record(more | {"ball 0.7": (0.75, 1.5)})
     found = Comparison(beyond["runs"], "uniform")
-    assert not dials.at_equal_views(found)
+    assert "- `ball 0.7` (0 of 3 seeds)\n" in dials.at_equal_views(found)
+    few = made_record(VALUES | {"ball 0.3": (0.75, views)})
+    assert not dials.at_equal_views(Comparison(few["runs"], "uniform"))
 
 
 def test_an_unfinished_table_says_so():

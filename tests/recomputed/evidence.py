@@ -275,7 +275,7 @@ def _equal_views(comparison):
     methods = list(comparison.methods)
     hard = [m for m in methods if m.startswith("hard ")]
     lines = []
-    for ball in (m for m in methods if m.startswith("ball ") and len(hard) > 1):
+    for ball in (m for m in methods if m.startswith("ball ") and len(hard) > 2):
         parts, template = [], []
         for name, score in SHORT_NAMES.items():
             gaps = gaps_at_equal_views(comparison, ball, score)
@@ -284,9 +284,11 @@ def _equal_views(comparison):
                 mean = 100 * statistics.mean(gaps)
                 parts.append(printed.number(mean, "+.2f"))
                 parts.append(printed.said_p(statistics.paired_p(gaps)))
+        every = len(comparison.methods[ball])
+        text = f"- `{ball}` ({len(gaps)} of {every} seeds)"
         if parts:
-            text = f"- `{ball}` ({len(gaps)} seeds): {', '.join(template)}"
-            lines.append(printed.sentence(printed.joined(text, *parts)))
+            text += f": {', '.join(template)}"
+        lines.append(printed.sentence(printed.joined(text, *parts)))
     if lines:
         yield printed.caption()
     yield from lines
