@@ -4,6 +4,7 @@ A batch carries views by its structure, never by its rank:
 
     ({"views": x}, y)                 x: any nest, each (batch, num_views, ...)
     ({"views": x, "mask": m}, y)      m: (batch, num_views), False is padding
+    ({"views": x}, {"views": y})      y: any nest, each (batch, num_views, ...)
     ({"views": x}, {"label": y, "teacher": t})     t: (batch, num_views, ...)
 
 A flat batch holds the views of one example next to each other: row
@@ -29,12 +30,31 @@ class Labels(NamedTuple):
     """What a batch of groups is trained against.
 
     Attributes:
-        label: Nest of tensors `(batch, ...)`, shared by the views.
+        label: Nest of tensors `(batch, ...)`: of the originals, and shared by
+            the views where they have none of their own.
         teacher: Nest of tensors `(batch, num_views, ...)` or None.
+        of_views: Nest of tensors `(batch, num_views, ...)`: labels that move
+            with the views, that of the original first; or None.
     """
 
     label: Any
-    teacher: Any
+    teacher: Any = None
+    of_views: Any = None
+
+    def rows(self, sizes: "Sizes") -> Any:
+        """The label of each view of a flat batch, `(batch * num_views, ...)`.
+
+        What stands for a padding view becomes what its original has.
+
+        Args:
+            sizes: Of the batch.
+
+        Returns:
+            A nest like the labels.
+        """
+        if self.of_views is None:
+            return keras.tree.map_structure(sizes.repeat, self.label)
+        return keras.tree.map_structure(sizes.flatten, self.of_views)
 
 
 class Sizes(NamedTuple):
@@ -185,24 +205,37 @@ def split_labels(y: Any) -> Labels:
     """Label and teacher predictions of a batch of groups.
 
     Args:
-        y: The second element of a batch: labels, or
+        y: The second element of a batch: labels, `{"views": labels}` or
             `{"label": labels, "teacher": predictions}`.
 
     Returns:
-        `Labels`; its `teacher` is None where `y` has none.
+        `Labels`; its `teacher` and `of_views` are None where `y` has none.
 
     Raises:
-        ValueError: If there are predictions of a teacher alone.
+        ValueError: If there are predictions of a teacher alone, or labels of
+            views that have no axis for them.
     """
-    if isinstance(y, dict) and set(y) == {"label", "teacher"}:
+    if not isinstance(y, dict):
+        return Labels(y)
+    if set(y) == {"label", "teacher"}:
         return Labels(y["label"], y["teacher"])
-    if isinstance(y, dict) and set(y) == {"teacher"}:
+    if set(y) == {"views"}:
+        leaves = keras.tree.flatten(y["views"])
+        if any(not hasattr(t, "shape") or rank(t) in (0, 1) for t in leaves):
+            raise ValueError(
+                'Labels that move with the views must be y={"views": labels} '
+                "with tensors of shape (batch, num_views, ...), the original's "
+                f"first. Received: y={_describe(y)}"
+            )
+        of_originals = keras.tree.map_structure(lambda t: t[:, 0], y["views"])
+        return Labels(of_originals, of_views=y["views"])
+    if set(y) in ({"teacher"}, {"views", "teacher"}):
         raise ValueError(
             "A teacher's predictions stand beside the labels: y must be "
             '{"label": labels, "teacher": predictions}. An output of that name '
             f"needs another one. Received: y={_describe(y)}"
         )
-    return Labels(y, None)
+    return Labels(y)
 
 
 def flatten_views(x: Any) -> Any:

@@ -34,6 +34,9 @@ class MMELModel(GroupTrainer):
       with the original first; `y`, `(batch, ...)`, is shared by the views.
     - `({"views": x, "mask": m}, y)`: `m`, bool `(batch, num_views)`, is `False`
       where a view is padding.
+    - `({"views": x}, {"views": y})`: `y`, any nest of tensors `(batch,
+      num_views, ...)`, holds a label for each view, the original's first, such
+      as masks that move with the pixels.
     - `({"views": x}, {"label": y, "teacher": t})`: `t`,
       `(batch, num_views, ...)`, holds a teacher's predictions (probabilities or
       values), which become the labels of the augmented views.
@@ -236,7 +239,8 @@ class MMELModel(GroupTrainer):
             self._compile_loss(
                 contract.split_labels(y).label,
                 sizes.originals(y_pred),
-                sample_weight,
+                # Not as it came: a nest like y.
+                batch.sample_weight,
             )
         return loss
 

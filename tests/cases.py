@@ -60,6 +60,7 @@ class Case:
         precision: Policy under which the model is built.
         regression: Values and squared error in place of classes.
         sample_weight, mask, teacher: Whether the data has them.
+        moving: Whether each view has a label of its own.
         loss, soft_loss: In place of the task's own.
         reduction: Of the task's own loss.
         optimizer: Makes the optimizer.
@@ -77,6 +78,7 @@ class Case:
     sample_weight: bool = False
     mask: bool = False
     teacher: bool = False
+    moving: bool = False
     loss: Any = None
     soft_loss: Any = None
     reduction: str = "sum_over_batch_size"
@@ -131,8 +133,26 @@ def data_for(case):
         if case.mask:
             teacher[~x["mask"]] = np.nan
         y = {"label": y, "teacher": teacher.astype("float32")}
+    if case.moving:
+        y = {"views": labels_of_views(case, y, x.get("mask"))}
     weight = rng.uniform(0, 3, case.examples).astype("float32")
     return x, y, weight if case.sample_weight else None
+
+
+def labels_of_views(case, y, mask=None):
+    """Labels `(examples, num_views, ...)`, the originals' first."""
+    flat = labels(case, case.examples * VIEWS, seed=6)
+
+    def of_views(of_rows, of_originals):
+        shape = (case.examples, VIEWS, *of_rows.shape[1:])
+        found = of_rows.reshape(shape)
+        found[:, 0] = of_originals
+        if mask is not None:
+            # Padding may hold anything, such as no class at all.
+            found[~mask] = -9 if found.dtype == int else np.nan
+        return found
+
+    return keras.tree.map_structure(of_views, flat, y)
 
 
 def batches_of(case):

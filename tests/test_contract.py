@@ -120,10 +120,35 @@ def test_labels_are_split_by_their_structure():
     found = contract.split_labels({"label": label, "teacher": teacher})
     assert found.label is label
     assert found.teacher is teacher
+    assert found.of_views is None
     for y in (label, [label], {"a": label}, {"label": label}, None):
         found = contract.split_labels(y)
         assert found.label is y
-        assert found.teacher is None
+        assert found.teacher is found.of_views is None
+    views = np.arange(6).reshape(2, 3)
+    found = contract.split_labels({"views": {"a": views, "b": (views * 2,)}})
+    np.testing.assert_array_equal(found.label["a"], [0, 3])
+    np.testing.assert_array_equal(found.label["b"][0], [0, 6])
+    assert found.of_views["a"] is views
+    assert found.teacher is None
+
+
+@pytest.mark.parametrize("y", [np.zeros(2), np.float32(1), None, [[0, 1]]])
+def test_labels_of_views_have_an_axis_for_them(y):
+    with pytest.raises(ValueError, match='={"views": labels}.*Received: y='):
+        contract.split_labels({"views": y})
+
+
+def test_rows_of_labels_are_those_of_the_views():
+    mask = ops.convert_to_tensor([[True, False], [True, True]])
+    sizes = contract.Sizes(2, 2, mask)
+    y = {"views": np.array([[1.0, np.nan], [3.0, 4.0]])}
+    np.testing.assert_array_equal(
+        contract.split_labels(y).rows(sizes), [1, 1, 3, 4]
+    )
+    np.testing.assert_array_equal(
+        contract.Labels(np.array([5, 6])).rows(sizes), [5, 5, 6, 6]
+    )
 
 
 # What is not a batch of groups

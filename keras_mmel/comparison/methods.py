@@ -142,11 +142,17 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
         if x.get("mask") is not None:
             chance = tf.where(tf.cast(x["mask"], tf.bool), chance, -1.0)
         chosen = tf.argmax(chance, axis=1)
-        single_views = tf.nest.map_structure(
-            lambda leaf: tf.gather(leaf, chosen, axis=1, batch_dims=1),
-            x["views"],
-        )
-        label = contract.split_labels(y).label
+
+        def single(views):
+            return tf.nest.map_structure(
+                lambda leaf: tf.gather(leaf, chosen, axis=1, batch_dims=1),
+                views,
+            )
+
+        single_views, labels = single(x["views"]), contract.split_labels(y)
+        label = labels.label
+        if labels.of_views is not None:
+            label = single(labels.of_views)
         return keras.utils.pack_x_y_sample_weight(single_views, label, weight)
 
     examples = groups.repeat().enumerate().map(choose).unbatch()

@@ -111,7 +111,7 @@ def _checked(batch):
         )
     x = {name: value for name, value in x.items() if value is not None}
     x, y = keras.tree.map_structure(np.asarray, (x, y))
-    checks.check_labels(contract.split_labels(y).label, contract.sizes_of(x))
+    checks.check_labels(contract.split_labels(y), contract.sizes_of(x))
     return x, y
 
 

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_mmel.arrays import shapes_agree
 from keras_mmel.arrays import to_numpy
+from keras_mmel.contract import Labels
 from keras_mmel.contract import Sizes
 from keras_mmel.contract import rank
 from keras_mmel.losses import compiled
@@ -26,17 +27,18 @@ _LIKE_PREDICTIONS = (
 )
 
 
-def check_labels(label: Any, sizes: Sizes) -> None:
-    """Raises ValueError for missing labels, text, or another batch size.
+def check_labels(labels: Labels, sizes: Sizes) -> None:
+    """Raises ValueError for missing labels, text, or other sizes.
 
     Args:
-        label: Nest of labels, `(batch, ...)` each, or None.
+        labels: Of the batch.
         sizes: Of the batch.
 
     Raises:
         ValueError: If there are no labels, they are text, their rank is not
-            known or they are not one for each example.
+            known or they are not one for each example, or for each view.
     """
+    label = labels.label
     if label is None:
         raise ValueError(
             "Training needs labels: give `fit` pairs (x, y). Received: y=None"
@@ -58,6 +60,14 @@ def check_labels(label: Any, sizes: Sizes) -> None:
                 f"shape (batch, ...) with batch={sizes.batch}. "
                 f"Received: y.shape={tuple(leaf.shape)}"
             )
+    static = [size if isinstance(size, int) else None for size in sizes[:2]]
+    for leaf in keras.tree.flatten(labels.of_views):
+        if leaf is not None and not shapes_agree(leaf.shape[:2], static):
+            raise ValueError(
+                'Labels that move with the views, {"views": y}, must have '
+                f"shape (batch, num_views, ...), here {(*static, ...)}. "
+                f"Received: y.shape={tuple(leaf.shape)}"
+            )
 
 
 def check_numbers(label: Any) -> None:
@@ -73,12 +83,15 @@ def check_numbers(label: Any) -> None:
             )
 
 
-def check_label_shape(output: compiled.Output, num_views: Any) -> None:
+def check_label_shape(
+    output: compiled.Output, num_views: Any, of_views: Any = None
+) -> None:
     """Raises ValueError where labels of a known loss would broadcast.
 
     Args:
         output: From `compiled.pair_outputs`.
         num_views: Size of the groups, for the message.
+        of_views: None where labels are shared by the views, for the message.
 
     Raises:
         ValueError: If the labels have another shape than the loss takes. What a
@@ -97,13 +110,16 @@ def check_label_shape(output: compiled.Output, num_views: Any) -> None:
         del shape[output.loss._fn_kwargs.get("axis", -1)]
         expected = tuple(shape[1:])
     if not _same(label, expected):
+        leading, each = ["batch"], f"example, shared by its {num_views} views"
+        if of_views is not None:
+            leading, each = ["batch", "num_views"], "view"
         raise ValueError(
             f"Labels of {output.name} must have shape "
-            f"{_shape(('batch', *expected))} for the loss "
+            f"{_shape((*leading, *expected))} for the loss "
             f"{output.loss.name!r} and predictions of shape "
-            f"{_shape(('batch', *prediction))}: one label for each example, "
-            f"shared by its {num_views} views. "
-            f"Received: y.shape={_shape(('batch', *label))}"
+            f"{_shape(('batch', *prediction))}: one label for each {each}. "
+            'Labels that move with the views go into {"views": y}. '
+            f"Received: y.shape={_shape((*leading, *label))}"
         )
 
 

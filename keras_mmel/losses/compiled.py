@@ -22,7 +22,7 @@ class Output(NamedTuple):
         name: Path of the output, for messages.
         loss: A `keras.Loss`, the user's own where one was compiled.
         weight: The output's entry in `loss_weights`; 1 where there is none.
-        label: Labels, `(batch, ...)`, or what stands in their place.
+        label: The label of each row of `prediction`.
         prediction: Predictions of the flat batch, untouched: a reshape would
             lose Keras's recovery of the logits behind a softmax.
         teacher: Teacher predictions, or None.
@@ -56,7 +56,7 @@ def pair_outputs(
     Args:
         loss: What was compiled: a name, function, `Loss` or a nest of them.
         loss_weights: None, a number, or a nest like `loss`.
-        label: Labels, a nest like `prediction`.
+        label: Labels of the flat batch, a nest like `prediction`.
         prediction: Output of the model on the flat batch.
         output_names: Names of the outputs, where the model has them.
         teacher: None, or teacher predictions, a nest like `label`.

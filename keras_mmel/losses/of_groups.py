@@ -1,5 +1,7 @@
 """The view losses of a batch of groups, for every objective and teacher.
 
+y is the label of the example, or of each view by itself where labels move.
+
 objective   teacher   original      augmented views
 hard        no        l(f(x), y)    l(f(z), y)
 hard        yes       l(f(x), y)    l(f(z), teacher(z))
@@ -122,7 +124,7 @@ def group_losses(
     Args:
         objective: Decides what augmented views are compared with.
         sizes: Of the batch.
-        y: Labels, or labels and teacher predictions.
+        y: Labels, of examples or of views, or labels and teacher predictions.
         prediction: Output of the model on the flat batch.
         sample_weight: None, or one weight per example.
         loss: What was compiled.
@@ -137,30 +139,39 @@ def group_losses(
         ValueError: If shapes or structures do not match, or a loss cannot be
             had per view.
     """
-    label, teacher = split_labels(y)
+    labels = split_labels(y)
     names = prediction if isinstance(prediction, dict) else output_names
     names = list(names or ())
-    if teacher is not None and {"label", "teacher"} <= set(names):
+    if (labels.teacher is not None and {"label", "teacher"} <= set(names)) or (
+        labels.of_views is not None and {"views"} == set(names)
+    ):
         raise ValueError(
-            'Labels for outputs named "label" and "teacher" cannot be told '
-            "from labels with teacher predictions. Give the outputs other "
-            f"names. Received: outputs {names}"
+            'Labels for outputs named "label" and "teacher", or "views", '
+            "cannot be told from labels with teacher predictions, or of views. "
+            f"Give the outputs other names. Received: outputs {names}"
         )
-    checks.check_labels(label, sizes)
+    checks.check_labels(labels, sizes)
+    if labels.of_views is not None and objective.soft_targets:
+        raise ValueError(
+            "A soft objective compares views with the prediction for the "
+            "original, which does not move with them as the labels in "
+            '{"views": y} do. Take a hard one. '
+            f"Received: objective={objective!r}"
+        )
     if sample_weight is not None:
         sample_weight = checks.per_example(sample_weight)
     outputs = compiled.pair_outputs(
         loss,
         loss_weights,
-        label,
+        labels.rows(sizes),
         prediction,
         output_names,
-        teacher,
+        labels.teacher,
         soft_loss,
     )
     losses, originals, by_output = [], [], {}
     for output in outputs:
-        checks.check_label_shape(output, sizes.views)
+        checks.check_label_shape(output, sizes.views, labels.of_views)
         of_views, original = _losses(output, objective, sizes)
         losses.append(of_views * output.weight)
         originals.append(original.losses * output.weight)
@@ -179,9 +190,7 @@ def _losses(output, objective, sizes):
     teacher, prediction = output.teacher, output.prediction
 
     def of_all_views():
-        flat = per_view.rows(
-            output.loss, sizes.repeat(output.label), prediction, sizes.views
-        )
+        flat = per_view.rows(output.loss, output.label, prediction, sizes.views)
         losses, share = sizes.group(flat.losses), flat.unmasked_share
         if share is not None:
             share = sizes.group(share)[:, 0]
@@ -192,7 +201,9 @@ def _losses(output, objective, sizes):
     twin = soft_targets.twin_for(output, output.soft_loss)
     if twin.from_logits:
         original = per_view.rows(
-            output.loss, output.label, sizes.originals(prediction)
+            output.loss,
+            sizes.originals(output.label),
+            sizes.originals(prediction),
         )
     else:
         # Keras looks for logits in the operation behind a softmax, which a

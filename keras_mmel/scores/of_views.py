@@ -30,8 +30,9 @@ def evaluate_views(
     r"""Scores a compiled model on groups of views.
 
     A model is asked about every view $z_j$ of an example, against the label of
-    the example. For the compiled loss, and for every compiled metric that is
-    a mean over examples, the result has three entries:
+    the example, or its own where labels move (`{"views": y}`). For the compiled
+    loss, and for every compiled metric that is a mean over examples, the result
+    has three entries:
 
     - `original_NAME`: the mean over examples of view 0, as `evaluate` gives it;
     - `mean_NAME`: the mean over examples of the mean over their views;
@@ -148,13 +149,15 @@ class ViewScorer:
         """The values of one batch as float64 arrays, after its checks."""
         x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
         contract.check_groups(x)
-        label = contract.split_labels(y).label
-        checks.check_labels(label, contract.sizes_of(x))
-        x, label = keras.tree.map_structure(ops.convert_to_tensor, (x, label))
+        labels = contract.split_labels(y)
+        checks.check_labels(labels, contract.sizes_of(x))
+        if labels.teacher is not None:
+            y = labels.label
+        x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
         if self._metrics is None:
-            self._metrics = view_values.find_metrics(self._model, x, label)
+            self._metrics = view_values.find_metrics(self._model, x, y)
         with _no_gradient():
-            values = self._step(x, label)
+            values = self._step(x, y)
         if weight is not None:
             weight = checks.per_example(weight)[:, None]
             values = values._replace(weight=weight)
@@ -162,8 +165,8 @@ class ViewScorer:
             lambda value: to_numpy(value).astype("float64"), values
         )
 
-    def _values(self, x, label):
-        return view_values.view_values(self._model, self._metrics, x, label)
+    def _values(self, x, y):
+        return view_values.view_values(self._model, self._metrics, x, y)
 
 
 def _joined(*batches):

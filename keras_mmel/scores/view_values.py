@@ -70,9 +70,7 @@ class Values(NamedTuple):
     weight: Any
 
 
-def find_metrics(
-    model: keras.Model, x: Any, label: Any
-) -> dict[str, ViewMetric]:
+def find_metrics(model: keras.Model, x: Any, y: Any) -> dict[str, ViewMetric]:
     """Finds the metrics of a model that are means over examples.
 
     Keras resolves names such as `"accuracy"` by a label and a prediction, so
@@ -81,7 +79,7 @@ def find_metrics(
     Args:
         model: A compiled model.
         x: A batch of groups, as tensors.
-        label: The labels of the batch.
+        y: The labels of the batch, of examples or of views.
 
     Returns:
         Names, as Keras logs them, and metrics.
@@ -91,6 +89,7 @@ def find_metrics(
         return {}
     if not compiled_metrics.built:
         rows = model(contract.flatten_views(x), training=False)
+        label = contract.split_labels(y).label
         compiled_metrics.build(label, contract.sizes_of(x).originals(rows))
     by_name: dict[str, ViewMetric] = {}
     for weighted, of_outputs in (
@@ -115,7 +114,7 @@ def find_metrics(
 
 
 def view_values(
-    model: keras.Model, metrics: Mapping[str, ViewMetric], x: Any, label: Any
+    model: keras.Model, metrics: Mapping[str, ViewMetric], x: Any, y: Any
 ) -> Values:
     """Computes the values of every view of a batch, in inference mode.
 
@@ -123,7 +122,7 @@ def view_values(
         model: A compiled model.
         metrics: Its metrics, from `find_metrics`.
         x: A batch of groups, as tensors.
-        label: The labels of the batch.
+        y: The labels of the batch, of examples or of views.
 
     Returns:
         `Values`, with sample weights of 1.
@@ -135,14 +134,14 @@ def view_values(
     losses = of_groups.group_losses(
         Uniform(),
         sizes,
-        label,
+        y,
         prediction,
         loss=loss,
         loss_weights=model._compile_loss._user_loss_weights,
         output_names=names,
     ).losses
     # What metrics and classifiers compare each row of the prediction with.
-    label_rows = keras.tree.map_structure(sizes.repeat, label)
+    label_rows = contract.split_labels(y).rows(sizes)
     outputs = compiled.pair_outputs(loss, None, label_rows, prediction, names)
     classifiers = {}
     for output in outputs:

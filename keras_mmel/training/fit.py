@@ -235,10 +235,11 @@ def _check_arguments(arguments, strategy):
         )
     checks.check_numbers(y)
     class_weight = arguments.get("class_weight")
-    if class_weight and contract.split_labels(y).teacher is not None:
+    _, *of_views = contract.split_labels(y)
+    if class_weight and any(nest is not None for nest in of_views):
         raise ValueError(
-            "`class_weight` cannot be used with teacher predictions. Give "
-            "each example its weight with `sample_weight`. "
+            "`class_weight` cannot be used with teacher predictions or labels "
+            "of views. Give each example its weight with `sample_weight`. "
             f"Received: class_weight={class_weight!r}"
         )
     data = arguments.get("validation_data")

@@ -57,8 +57,8 @@ def _checks(x, y, sizes, is_soft):
                 ["The first view of a group is the original, never padding"],
             )
         )
-    label, teacher = contract.split_labels(y)
-    of_views = _leaves((x["views"], x.get("mask"), teacher))
+    label, *more = contract.split_labels(y)
+    of_views = _leaves((x["views"], x.get("mask"), *more))
     # Static sizes were compared when the step was traced. Too few axes are for
     # the checks that know what each tensor is.
     if any(contract.rank(t) is None or None in t.shape[1:2] for t in of_views):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_mmel import contract
 from keras_mmel.contract import Sizes
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
@@ -49,7 +50,28 @@ def message(*parts):
 )
 def test_labels_that_no_loss_can_take_are_refused(label, parts):
     with pytest.raises(ValueError, match=message(*parts)):
-        checks.check_labels(label, SIZES)
+        checks.check_labels(contract.Labels(label), SIZES)
+
+
+@pytest.mark.parametrize(
+    ("label", "parts"),
+    [
+        (
+            np.zeros((4, 2)),
+            ('{"views": y}', "(batch, num_views, ...), here (4, 3, ", "(4, 2)"),
+        ),
+        # Of unknown size, but for the views.
+        (keras.Input((2, 5)), ('{"views": y}', "(None, 2, 5)")),
+        ([np.zeros((4, 3)), np.zeros((5, 3))], ("batch=4", "y.shape=(5,)")),
+        (np.full((4, 3), "a"), ("Labels must be numbers", "dtype str")),
+    ],
+)
+def test_labels_of_views_of_other_sizes_are_refused(label, parts):
+    labels = contract.split_labels({"views": label})
+    with pytest.raises(ValueError, match=message(*parts)):
+        checks.check_labels(labels, SIZES)
+    right = {"a": np.zeros((4, 3, 7)), "b": np.zeros((4, 3))}
+    checks.check_labels(contract.split_labels({"views": right}), SIZES)
 
 
 SPARSE, CATEGORICAL = "sparse_categorical_crossentropy", "categorical_hinge"
@@ -112,10 +134,14 @@ def test_labels_are_refused_where_they_would_broadcast(
         output.loss.name,
         "one label for each example",
         "3 views",
+        'with the views go into {"views": y}',
         f"Received: y.shape=({given})",
     )
     with pytest.raises(ValueError, match=pattern):
         checks.check_label_shape(output, 3)
+    of_views = ("(batch, num_views", "one label for each view", "(batch, num_")
+    with pytest.raises(ValueError, match=message(*of_views)):
+        checks.check_label_shape(output, 3, of_views=output.label)
 
 
 # Sample weights

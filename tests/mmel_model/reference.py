@@ -24,10 +24,11 @@ def log_softmax(logits):
 
 
 def label_losses(regression, label, predictions):
-    """Losses of the views of one group against the label, as compiled."""
+    """Losses of views against their label, or each its own, as compiled."""
     if regression:
         return tf.reduce_mean((predictions - label) ** 2, axis=-1)
-    return -log_softmax(predictions)[:, label]
+    labels = np.broadcast_to(label, len(predictions))
+    return -tf.gather(log_softmax(predictions), labels, batch_dims=1)
 
 
 def target_losses(regression, targets, predictions):
@@ -137,8 +138,9 @@ class Reference:
     def step(self, x, y, sample_weight=None):
         """One batch in the contract, as NumPy arrays."""
         views, mask = x["views"], x.get("mask")
-        teacher = y["teacher"] if isinstance(y, dict) else None
-        labels = y["label"] if isinstance(y, dict) else y
+        y = y if isinstance(y, dict) else {"label": y}
+        teacher, moving = y.get("teacher"), y.get("views")
+        labels = y.get("label", moving)
         batch = len(labels)
         example_weights = np.ones(batch, "float32")
         if sample_weight is not None:
@@ -153,7 +155,7 @@ class Reference:
             predictions = self.predict_groups(views, real)
             groups = [
                 self.group(
-                    labels[i],
+                    labels[i] if moving is None else moving[i][real[i]],
                     predictions[i],
                     None if teacher is None else teacher[i][real[i]],
                 )

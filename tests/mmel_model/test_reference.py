@@ -35,6 +35,10 @@ CASES = {
     "soft_everything": Case(SOFT, **EVERYTHING),
     "through_everything": Case(THROUGH, **EVERYTHING),
     "uniform_everything": Case(UNIFORM, **EVERYTHING),
+    "moving": Case(HARD, mask=True, sample_weight=True, moving=True, epochs=2),
+    "moving_values": Case(
+        UNIFORM, moving=True, regression=True, mask=True, optimizer=sgd(0.02)
+    ),
     "class_weight": Case(
         SOFT, fit={"class_weight": {0: 0.5, 1: 2.0, 2: 1.25, 3: 0.0}}
     ),

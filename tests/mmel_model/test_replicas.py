@@ -16,7 +16,8 @@ from tests.scripts.child import Child
 
 # Keras weights the losses of single outputs as if all replicas had the same
 # number of examples, in plain `fit` as well.
-NOT_EXACT = {"two_outputs": {"log/first_loss", "log/second_loss"}}
+OF_OUTPUTS = {"log/first_loss", "log/second_loss"}
+NOT_EXACT = {"two_outputs": OF_OUTPUTS, "moving": OF_OUTPUTS}
 RUNS = [
     pytest.param(
         name,

@@ -29,6 +29,9 @@ from tests.scripts.child import attempted
 CASES = {
     "hard": Case(objectives.Hard(0.5), evaluate=True),
     "ball": Case(objectives.KLBall(0.3)),
+    "moving": Case(
+        objectives.Hard(0.5), sample_weight=True, mask=True, moving=True
+    ),
     "soft_through": Case(objectives.Soft(0.3, 0.7, stop_gradient=False)),
     "uniform": Case("uniform"),
     "soft_everything": Case("soft", **cases.EVERYTHING),
