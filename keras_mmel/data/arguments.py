@@ -1,5 +1,8 @@
 """What `group_views` can see of a mistake before it reads an example."""
 
+import warnings
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -14,8 +17,18 @@ def check_augment(augment) -> None:
         )
 
 
-def check_elements(dataset) -> None:
-    """Raises unless elements are (x, y) or (x, y, sample_weight), unbatched."""
+def check_elements(dataset: Any, augment_labels: bool | None = False) -> None:
+    """Raises unless elements are (x, y) or (x, y, sample_weight), unbatched.
+
+    Args:
+        dataset: A `tf.data.Dataset`.
+        augment_labels: Whether labels move with the views. With None, those
+            that look as if they had to are warned of.
+
+    Raises:
+        TypeError: If it is none.
+        ValueError: If its elements are others, or of no known shape.
+    """
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "`dataset` must be a tf.data.Dataset of single examples; arrays "
@@ -40,6 +53,51 @@ def check_elements(dataset) -> None:
                 "tf.ensure_shape. "
                 f"Received: x with {leaf}"
             )
+
+    for label in tf.nest.flatten(spec[1]):
+        images = [leaf.shape for leaf in tf.nest.flatten(spec[0])]
+        sizes = [shape[:2] for shape in images if shape.rank == 3]
+        is_mask = label.shape.rank in (2, 3) and label.shape[:2] in sizes
+        if is_mask and augment_labels is None:
+            warnings.warn(
+                "A label with the height and width of the image stays as it "
+                "is when its views are made: where these move pixels, it is "
+                "wrong. With `augment_labels=True` labels move with the views; "
+                "`augment_labels=False` says that they need not. "
+                f"Received: y with {label}",
+                stacklevel=3,
+            )
+
+
+def check_pair(found: Any) -> tuple:
+    """Returns what is a pair, the views of x and of y, or raises ValueError."""
+    if isinstance(found, (tuple, list)) and len(found) == 2:
+        return tuple(found)
+    raise ValueError(
+        "Where `augment_labels` is True, what makes views must give both, "
+        f"(image, label). Received: {found}"
+    )
+
+
+def check_labels_of_views(labels: Any, of_views: Any) -> None:
+    """Raises ValueError unless labels keep their dtype.
+
+    Classes that became fractions would be cut to other classes.
+
+    Args:
+        labels: A nest of them.
+        of_views: What was made of it, a nest of the same structure.
+    """
+
+    def check(label, views):
+        if label.dtype != views.dtype:
+            raise ValueError(
+                "Labels that move with the views must keep their dtype: move "
+                "classes without interpolation, and cast them. "
+                f"Received: {views.dtype.name} for {label.dtype.name}"
+            )
+
+    tf.nest.map_structure(check, labels, of_views)
 
 
 def check_same_order(dataset: tf.data.Dataset) -> None:
@@ -106,8 +164,8 @@ def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:
     expected = original.shape[:1] + [num_views] + original.shape[1:]
     if not views.shape.is_compatible_with(expected):
         raise ValueError(
-            "`augment` must map images (batch, ...) and seeds "
-            "(batch, views, 2) to views (batch, views, ...) of the shape "
+            "`augment` must map images (batch, ...), or images and labels, and "
+            "seeds (batch, views, 2) to views (batch, views, ...) of the shape "
             "of the original, which is a view as well: bring the images "
             "to their final size before, in `dataset`. To lift a layer or "
             "a function of one image, use `per_view`. "

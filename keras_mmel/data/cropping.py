@@ -23,7 +23,8 @@ def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
 
     Returns:
         An augmentation for `group_views`, of images (height, width, channels)
-        of one size.
+        of one size; with `augment_labels`, also of masks (height, width) or
+        (height, width, channels), a nest of them.
 
     Raises:
         TypeError: If `padding` is no integer.
@@ -44,7 +45,8 @@ def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
     """
     padding = check_count("padding", padding, 0)
 
-    def augment(images, seeds):
+    def augment(images, *labels_and_seeds):
+        *labels, seeds = labels_and_seeds
         if tf.nest.is_nested(images):
             raise ValueError(
                 "`crop_and_flip` must get images alone, not a structure. "
@@ -53,7 +55,24 @@ def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
         images = tf.convert_to_tensor(images)
         _check_images(images.shape, padding)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
-        return _cut(images, *draw_crops(seeds, padding, flip), padding)
+        draws = draw_crops(seeds, padding, flip)
+
+        def of_mask(mask):
+            mask = tf.convert_to_tensor(mask)
+            channels = mask[..., None] if mask.shape.rank == 3 else mask
+            if channels.shape[:3] != images.shape[:3]:
+                raise ValueError(
+                    "`crop_and_flip` moves labels that are masks of the height "
+                    "and width of the image. Others need a function, "
+                    "`per_view(f)` of f(image, label, seed). "
+                    f"Received: y with shape {tuple(mask.shape[1:])}"
+                )
+            views = _cut(channels, *draws, padding)
+            return views[..., 0] if mask.shape.rank == 3 else views
+
+        views = _cut(images, *draws, padding)
+        masks = [tf.nest.map_structure(of_mask, label) for label in labels]
+        return (views, *masks) if labels else views
 
     return augment
 

@@ -13,6 +13,8 @@ def grid_views(
     dataset: tf.data.Dataset,
     transformations: Sequence[Callable],
     batch_size: int,
+    *,
+    augment_labels: bool | None = None,
 ) -> tf.data.Dataset:
     """Makes groups of the same transformations of every example.
 
@@ -26,13 +28,19 @@ def grid_views(
             without chance; `keras.layers.RandomRotation((0.1, 0.1))`, which
             draws from a range of one number, is one too.
         batch_size: Groups per batch; the last batch may have fewer.
+        augment_labels: Whether labels move with the views: transformations
+            then take x and y of one example and give both, and y becomes
+            `{"views": y}`. With `None` labels are shared by the views, and
+            those with the height and width of an image are warned of; `False`
+            says that they stay right.
 
     Returns:
         A `tf.data.Dataset` in the data contract, in the order of `dataset`.
 
     Raises:
         TypeError: If `dataset` is no `tf.data.Dataset`.
-        ValueError: If there is no transformation, or one changes the shape.
+        ValueError: If there is no transformation, or one changes the shape,
+            or the dtype of labels.
 
     Example:
 
@@ -43,15 +51,23 @@ def grid_views(
     ```
     """
     batch_size = check_count("batch_size", batch_size, 1)
-    arguments.check_elements(dataset)
+    arguments.check_elements(dataset, augment_labels)
     transformations = list(transformations)
     if not transformations:
         raise ValueError(
             "`transformations` must hold at least one function. Received: none"
         )
 
-    def to_group(x, *rest):
-        views_of_x = [transform(x) for transform in transformations]
+    def to_group(*example):
+        augmented = 2 if augment_labels else 1  # x and y, or x alone
+        inputs, rest = example[:augmented], example[augmented:]
+        transformed = [transform(*inputs) for transform in transformations]
+        if augment_labels:
+            transformed = [arguments.check_pair(views) for views in transformed]
+        else:
+            transformed = [(views,) for views in transformed]
+        for views in transformed:
+            arguments.check_labels_of_views(inputs[1:], views[1:])
 
         # A leaf of x, and what each transformation made of that leaf.
         def join(original, *views):
@@ -64,7 +80,8 @@ def grid_views(
                     )
             return tf.stack([tf.cast(original, views[0].dtype), *views])
 
-        return {"views": tf.nest.map_structure(join, x, *views_of_x)}, *rest
+        of_views = tf.nest.map_structure(join, inputs, *transformed)
+        return *({"views": views} for views in of_views), *rest
 
     groups = dataset.map(to_group, tf.data.AUTOTUNE, deterministic=True)
     options = tf.data.Options()

@@ -27,6 +27,7 @@ def group_views(
     batch_size: int,
     *,
     seed: int,
+    augment_labels: bool | None = None,
     augment_original: bool = False,
     pool: int | None = None,
     epoch_counter: epochs.EpochCounter | None = None,
@@ -41,7 +42,8 @@ def group_views(
     """Turns (image, label) examples into batches of groups of views.
 
     Yields `({"views": x}, y)`, or `({"views": x}, y, sample_weight)`, what
-    `MMELModel.fit` takes. View 0 is the untouched original, views 1 to
+    `MMELModel.fit` takes; y is `{"views": y}`, a label for each view, with
+    `augment_labels`. View 0 is the untouched original, views 1 to
     `num_views` - 1 are augmented. What they are depends on `seed`, the epoch,
     the example's position in `dataset` and the view's position in its group,
     and on nothing else: not on the batch size, the order, the number of
@@ -63,6 +65,13 @@ def group_views(
         num_views: Size of a group, the original included.
         batch_size: Groups per batch.
         seed: The same seed makes the same views in the same order.
+        augment_labels: Whether labels move with the views, such as masks of
+            pixels: `augment` then gets a batch of x, one of y and the seeds,
+            and gives the views of both, (x, y). `crop_and_flip` does so, and
+            `per_view` of `f(image, label, seed)`, `f(image, label, rng)` or of
+            a layer with `labels`. With `None` labels are shared by the views,
+            and those with the height and width of an image are warned of;
+            `False` says that they stay right.
         augment_original: Whether view 0 is augmented as well.
         pool: How many augmented views an example has in all, made once from
             the seed; every epoch draws those of its group from them, none
@@ -115,7 +124,7 @@ def group_views(
     if shard is not None:
         groups_of_all = "the groups of `batch_size`, that of all shards"
         shard = counts.check_share("shard", shard, batch_size, groups_of_all)
-    arguments.check_elements(dataset)
+    arguments.check_elements(dataset, augment_labels)
     size = int(dataset.cardinality())
     num_batches = arguments.count_batches(size, batch_size, drop_remainder)
     if pool is not None:
@@ -124,6 +133,7 @@ def group_views(
     buffer = _buffer_size(size, shuffle_buffer) if shuffle else None
     recipe = _GroupRecipe(
         augment=augment,
+        augment_labels=bool(augment_labels),
         num_originals=num_originals,
         num_augmented=num_augmented,
         seed=seed,
@@ -151,6 +161,7 @@ class _GroupRecipe:
 
     Attributes:
         augment: From a batch of x and seeds to augmented views.
+        augment_labels: Whether it also takes y, and makes its views.
         num_originals: 1, or 0 where view 0 is augmented as well.
         num_augmented: How many views `augment` makes for a group.
         seed: The seed of the run.
@@ -160,6 +171,7 @@ class _GroupRecipe:
     """
 
     augment: Callable
+    augment_labels: bool
     num_originals: int
     num_augmented: int
     seed: int
@@ -169,7 +181,7 @@ class _GroupRecipe:
 
     @tf.autograph.experimental.do_not_convert
     def groups(self, batch_number, batch):
-        """Makes groups of one batch; labels and sample weights stay.
+        """Makes groups of one batch; what is not augmented stays.
 
         Args:
             batch_number: Which batch of the pass it is, from 0.
@@ -177,7 +189,8 @@ class _GroupRecipe:
                 all of (batch, ...). The epochs are one and the same.
 
         Returns:
-            The epoch and `({"views": views}, y)`, or with sample weights.
+            The epoch and `({"views": views}, y)`, or with sample weights; y is
+            `{"views": y}` where labels are augmented.
         """
         epoch_of_rows, numbered_examples = batch
         epoch = epoch_of_rows[0]
@@ -185,22 +198,25 @@ class _GroupRecipe:
             numbered_examples = tf.nest.map_structure(
                 self._rows_of_shard, numbered_examples
             )
-        example_ids, (x, *labels_and_weights) = numbered_examples
-        views = self.views(x, example_ids, epoch)
+        example_ids, example = numbered_examples
+        augmented = 2 if self.augment_labels else 1  # x and y, or x alone
+        views, *labels = self.views(example[:augmented], example_ids, epoch)
+        rest = [*({"views": label} for label in labels), *example[augmented:]]
         if self.num_originals:
             _warn_of_unlike(views, batch_number == 0)
         if self.postprocess is not None:
             views = chance.call_checked(self.postprocess, views)
             num_views = self.num_originals + self.num_augmented
             arguments.check_postprocessed(views, num_views)
-        return epoch, ({"views": views}, *labels_and_weights)
+        return epoch, ({"views": views}, *rest)
 
-    def views(self, x, example_ids, epoch):
-        """Returns the views (batch, num_views, ...) of each leaf of x."""
+    def views(self, inputs, example_ids, epoch):
+        """Returns the views (batch, num_views, ...) of (x,) or (x, y)."""
         if self.num_augmented == 0:
-            return tf.nest.map_structure(lambda leaf: leaf[:, None], x)
-        augmented = self._augmented(x, self._seeds(example_ids, epoch))
-        return tf.nest.map_structure(self._with_original, x, augmented)
+            return tf.nest.map_structure(lambda leaf: leaf[:, None], inputs)
+        augmented = self._augmented(inputs, self._seeds(example_ids, epoch))
+        arguments.check_labels_of_views(inputs[1:], augmented[1:])
+        return tf.nest.map_structure(self._with_original, inputs, augmented)
 
     def _rows_of_shard(self, rows):
         size = rows.shape[0] or tf.shape(rows)[0]
@@ -218,19 +234,23 @@ class _GroupRecipe:
         view_ids = self.num_originals + places
         return seeds_lib.view_seeds(self.seed, epoch, example_ids, view_ids)
 
-    def _augmented(self, x, seeds):
+    def _augmented(self, inputs, seeds):
         """What `augment` makes of a batch, which is looked at for chance."""
         if isinstance(self.augment, PerView):
             # It looks by itself at what it lifts: layers draw to be built.
-            return self.augment(x, seeds)
-        try:
-            return chance.call_checked(self.augment, x, seeds)
-        except (TypeError, ValueError) as error:
-            error.add_note(
-                "`augment` gets a batch of x and seeds (batch, views, 2): "
-                "lift a function or layer of one image with `per_view`."
-            )
-            raise
+            found = self.augment(*inputs, seeds)
+        else:
+            try:
+                found = chance.call_checked(self.augment, *inputs, seeds)
+            except (TypeError, ValueError) as error:
+                given = "x, one of y" if self.augment_labels else "x"
+                error.add_note(
+                    f"`augment` gets a batch of {given} and seeds (batch, "
+                    "views, 2): lift a function or layer of one image with "
+                    "`per_view`."
+                )
+                raise
+        return arguments.check_pair(found) if self.augment_labels else (found,)
 
     def _with_original(self, original, augmented):
         """Joins (batch, ...) and (batch, num_augmented, ...) to groups."""

@@ -1,9 +1,8 @@
 """From a layer or function of one image to an augmentation of groups."""
 
-import contextlib
 import dataclasses
+import functools
 import inspect
-import itertools
 import threading
 from collections.abc import Callable
 
@@ -20,9 +19,24 @@ _REFUSED = {
     keras.layers.CutMix: "mixes the images of a batch",
     keras.layers.AugMix: "chooses by Python's `random`, once for all views",
 }
+# Keras's layers for images, which take a dict with their labels as well. The
+# class has no public name of its own.
+_ImageLayer = keras.layers.RandomFlip.__base__
+_LABELS = ("segmentation_masks", "bounding_boxes")
+# Layers of Keras 3.15 that move boxes otherwise than their images; those of the
+# second tuple do not with boxes in the format "xyxy".
+_WRONG_BOXES = (
+    keras.layers.RandomCrop,
+    keras.layers.RandomShear,
+    keras.layers.RandAugment,
+)
+_ONLY_XYXY = (keras.layers.RandomRotation, keras.layers.RandomPerspective)
+_CHANCE = ("seed", "rng")
 
 
-def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
+def per_view(
+    layer_or_function: keras.Layer | Callable, labels: str | None = None
+) -> Callable:
     """Lifts a layer or a function of one image to an augmentation of groups.
 
     It runs once per view, one image at a time, so that every view of every
@@ -42,20 +56,30 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
             - `f(image, rng)`, with this name, which gets a NumPy array and
               draws from `rng`, a `np.random.Generator` of the view's own. It
               is called for one view at a time, so that a pipeline with a
-              state, such as one of albumentations, may be shared.
+              state, such as one of albumentations, may be shared;
+            - for `augment_labels`, where labels move with their views,
+              `f(image, label)`, `f(image, label, seed)` or
+              `f(image, label, rng)`, which give both, `(image, label)`.
 
             The result must have the shape of the image and either its dtype
             or, from integers, a float dtype and the same range of values: the
             original stays as it is, so scale images before, in the dataset,
             or after, in `postprocess` or the model.
+        labels: What the labels are that a layer of Keras moves with the image,
+            for `augment_labels`: `"segmentation_masks"`, (height, width) or
+            (height, width, channels), to the nearest pixel; or
+            `"bounding_boxes"`, `{"boxes": (n, 4), "labels": (n,)}`, in the
+            layer's `bounding_box_format`.
 
     Returns:
         An augmentation for `group_views`.
 
     Raises:
-        TypeError: If it is neither a layer nor such a function.
-        ValueError: If it is a layer that mixes images of a batch; and, when
-            the dataset is made, if it draws numbers that no seed controls.
+        TypeError: If it is neither a layer nor such a function, or takes
+            labels where there are none to move, or the other way round.
+        ValueError: If it is a layer that mixes images of a batch, or does not
+            move such labels as it moves the image; and, when the dataset is
+            made, if it draws numbers that no seed controls.
 
     Example:
 
@@ -63,8 +87,15 @@ def per_view(layer_or_function: keras.Layer | Callable) -> Callable:
     augment = keras_mmel.data.per_view(keras.layers.RandomRotation(0.1))
     ```
     """
-    if isinstance(layer_or_function, keras.Layer):
-        make_view = _view_of_layer(layer_or_function)
+    is_layer = isinstance(layer_or_function, keras.Layer)
+    if labels is not None and not (is_layer and labels in _LABELS):
+        raise ValueError(
+            f"`labels` must be one of {_LABELS}, with a layer; a function "
+            "takes its labels as (image, label, seed). "
+            f"Received: labels={labels!r} with {layer_or_function!r}"
+        )
+    if is_layer:
+        make_view = _view_of_layer(layer_or_function, labels)
     elif callable(layer_or_function):
         make_view = _view_of_function(layer_or_function)
     else:
@@ -81,38 +112,43 @@ class PerView:
 
     Attributes:
         layer_or_function: What `per_view` lifts, for messages.
-        make_view: From the `tf.TensorSpec` of an image, or a nest of them, to a
-            function of (image, seed) that is ready to be traced.
+        make_view: From the `tf.TensorSpec` of an image, or a nest of them, and
+            that of a label where labels are augmented, to a function of
+            (image, seed) or (image, label, seed) that is ready to be traced.
     """
 
     layer_or_function: keras.Layer | Callable
     make_view: Callable
 
-    def __call__(self, images, seeds):
+    def __call__(self, *inputs_and_seeds):
         """Makes the views of a batch, as `group_views` asks for them.
 
         Args:
-            images: (batch, ...), a tensor or a nest of them.
-            seeds: (batch, views, 2) int32.
+            *inputs_and_seeds: Images (batch, ...), a tensor or a nest of them;
+                labels likewise, where they are augmented; and seeds
+                (batch, views, 2), int32.
 
         Returns:
-            (batch, views, ...), a nest like that of the images.
+            (batch, views, ...), a nest like that of the images, or a pair, of
+            images and labels.
 
         Raises:
+            TypeError: If what is lifted takes other arguments.
             ValueError: If numbers are drawn that no seed controls.
         """
-        images = tf.nest.map_structure(tf.convert_to_tensor, images)
+        *inputs, seeds = inputs_and_seeds
+        inputs = tf.nest.map_structure(tf.convert_to_tensor, inputs)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
-        image_spec = tf.nest.map_structure(
-            lambda t: tf.TensorSpec(t.shape[1:], t.dtype), images
+        specs = tf.nest.map_structure(
+            lambda t: tf.TensorSpec(t.shape[1:], t.dtype), inputs
         )
         seed_spec = tf.TensorSpec([2], tf.int32)
         # Outside the graph of the dataset, so that layers build their weights.
         with tf.init_scope():
-            view = self.make_view(image_spec)
+            view = self.make_view(*specs)
             view = chance.trace_checked(
-                self.layer_or_function, view, image_spec, seed_spec
+                self.layer_or_function, view, *specs, seed_spec
             )
         view_spec = tf.nest.map_structure(
             lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
@@ -120,7 +156,7 @@ class PerView:
 
         def view_of(row_and_seed):
             row, seed = row_and_seed
-            return view(tf.nest.map_structure(lambda t: t[row], images), seed)
+            return view(*tf.nest.map_structure(lambda t: t[row], inputs), seed)
 
         rows = tf.range(batch * views) // views  # each image `views` times
         flat_seeds = tf.reshape(seeds, [-1, 2])
@@ -142,72 +178,121 @@ def _view_of_function(function):
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         and (p.default is p.empty or p.name == "seed")
     ]
-    if names[1:] == ["rng"]:
-        return _view_of_numpy_function(function)
-    if len(names) not in (1, 2) or names[0] == "seed":
+    is_of_labels = len(names) == 3 and names[2] in _CHANCE
+    if not (is_of_labels or len(names) in (1, 2)) or names[0] in _CHANCE:
         raise TypeError(
             "`layer_or_function` must take (image), (image, seed) or "
-            "(image, rng). "
+            "(image, rng); with labels that move (image, label), "
+            "(image, label, seed) or (image, label, rng). "
             f"Received: {function!r} with required arguments {names}"
         )
 
-    # The second of two gets the seed, whatever it is called; by its name, since
-    # others with a default may stand before it.
-    seed_name = next(iter(names[1:]), None)
+    def view(*inputs_and_seed):
+        *inputs, seed = inputs_and_seed
+        # What comes after the inputs gets the seed, whatever it is called; by
+        # its name, since others with a default may stand before it.
+        name = next(iter(names[len(inputs) :]), None)
+        if name is None:
+            return function(*inputs)
+        if parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY:
+            return function(*inputs, seed)
+        return function(*inputs, **{name: seed})
 
-    def view(image, seed):
-        if seed_name is None:
-            return function(image)
-        if parameters[seed_name].kind is inspect.Parameter.POSITIONAL_ONLY:
-            return function(image, seed)
-        return function(image, **{seed_name: seed})
-
-    return lambda image_spec: view
-
-
-def _view_of_numpy_function(function):
-    """Returns the `make_view` of `PerView` for `function(image, rng)`."""
-    lock = threading.Lock()
-
-    def call(image, rng):
-        # A copy, because the function may draw into its image; one view at a
-        # time, because pipelines keep a state.
-        image = tf.nest.map_structure(np.array, image)
-        with lock:
-            return tf.nest.map_structure(np.asarray, function(image, rng=rng))
-
-    def make_view(image_spec):
-        # What shapes and dtypes it gives is known from a first call alone.
-        example = chance.try_checked(function, call, image_spec)
-        dtypes = [leaf.dtype for leaf in tf.nest.flatten(example)]
-
-        def run(seed, *image_leaves):
-            rng = np.random.default_rng(seed.view("uint32"))
-            image = tf.nest.pack_sequence_as(image_spec, image_leaves)
-            return tf.nest.flatten(call(image, rng))
-
-        def with_shape(leaf, example_leaf):
-            return tf.ensure_shape(leaf, example_leaf.shape)
-
-        @tf.autograph.experimental.do_not_convert
-        def view(image, seed):
-            inputs = [seed, *tf.nest.flatten(image)]
-            # Not stateful: what it draws is the seed's.
-            leaves = tf.numpy_function(run, inputs, dtypes, stateful=False)
-            result = tf.nest.pack_sequence_as(example, leaves)
-            return tf.nest.map_structure(with_shape, result, example)
-
+    def make_view(*specs):
+        given, chances = names[: len(specs)], names[len(specs) :]
+        if len(given) < len(specs) or given[-1] in _CHANCE or chances[1:]:
+            raise TypeError(
+                "`layer_or_function` must take (image, label), (image, label, "
+                "seed) or (image, label, rng) with `augment_labels=True`, and "
+                "no label without it. "
+                f"Received: {function!r} with required arguments {names}"
+            )
+        if chances == ["rng"]:
+            return _view_of_numpy_function(function, specs)
         return view
 
     return make_view
 
 
-def _view_of_layer(layer):
+def _view_of_numpy_function(function, specs):
+    """Returns a view for `function(image, rng)`, or of a label as well."""
+    lock = threading.Lock()
+
+    def call(inputs, rng):
+        # A copy, because the function may draw into its image; one view at a
+        # time, because pipelines keep a state.
+        inputs = tf.nest.map_structure(np.array, inputs)
+        with lock:
+            return tf.nest.map_structure(np.asarray, function(*inputs, rng=rng))
+
+    # What shapes and dtypes it gives is known from a first call alone.
+    example = chance.try_checked(function, call, specs)
+    dtypes = [leaf.dtype for leaf in tf.nest.flatten(example)]
+
+    def run(seed, *leaves):
+        rng = np.random.default_rng(seed.view("uint32"))
+        inputs = tf.nest.pack_sequence_as(specs, leaves)
+        return tf.nest.flatten(call(inputs, rng))
+
+    def with_shape(leaf, example_leaf):
+        return tf.ensure_shape(leaf, example_leaf.shape)
+
+    @tf.autograph.experimental.do_not_convert
+    def view(*inputs_and_seed):
+        *inputs, seed = inputs_and_seed
+        leaves = [seed, *tf.nest.flatten(inputs)]
+        # Not stateful: what it draws is the seed's.
+        leaves = tf.numpy_function(run, leaves, dtypes, stateful=False)
+        result = tf.nest.pack_sequence_as(example, leaves)
+        return tf.nest.map_structure(with_shape, result, example)
+
+    return view
+
+
+def _view_of_layer(layer, labels):
     """Returns the `make_view` of `PerView` for a layer."""
     _refuse_mixing(layer)
+    if labels is not None:
+        _refuse_unlike(layer, labels)
     if type(layer) is keras.Sequential:
         # Which works in tf.data on all backends.
         layer = keras.layers.Pipeline(layer.layers)
+    call = functools.partial(_call_layer, layer, labels)
+
+    @tf.autograph.experimental.do_not_convert
+    def view(*inputs_and_seed):
+        *inputs, seed = inputs_and_seed
+        with seeds_lib.seeded(layer, seed):
+            return call(*inputs)
+
+    def make_view(*specs):
+        if (labels is None) != (len(specs) == 1):
+            raise TypeError(
+                "`per_view` of a layer moves labels where it knows what they "
+                f"are, `labels` one of {_LABELS}, with `augment_labels=True`. "
+                f"Received: labels={labels!r} with {len(specs) - 1} labels"
+            )
+        # Weights and, on other backends, the generators that Keras makes for
+        # tf.data appear at the first call.
+        first_call = tf.function(call, autograph=False)
+        try:
+            first_call.get_concrete_function(*specs)
+        except NotImplementedError as error:
+            raise ValueError(
+                "`layer_or_function` must work in tf.data, which on "
+                f"{keras.backend.backend()} only Keras's preprocessing layers "
+                "do, several of them in a keras.layers.Pipeline. "
+                f"Received: layer_or_function={layer!r}"
+            ) from error
+        if labels is not None and not _draws_alike(layer, call, specs):
+            raise _unlike("draws other numbers for them", layer)
+        return view
+
+    return make_view
+
+
+def _call_layer(layer, labels, image, *label):
+    """The view of one image, or of an image and its label."""
 
     def to_float(t):
         # Preprocessing layers do that by themselves, others refuse uint8.
@@ -218,32 +303,71 @@ def _view_of_layer(layer):
         dtype = t.dtype if t.dtype.is_floating else views.dtype
         return tf.cast(views[0], dtype)
 
-    def call(image):
-        batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
+    def is_flat(t):
+        return labels == "segmentation_masks" and t.shape.rank == 2
+
+    def to_label(t, moved):
+        moved = moved[0, ..., 0] if is_flat(t) else moved[0]
+        if t.dtype.is_integer:
+            tf.debugging.assert_equal(
+                moved,
+                tf.round(moved),
+                "A layer gave fractions for a label of whole numbers",
+            )
+        return tf.cast(moved, t.dtype)
+
+    batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
+    if not label:
         views = layer(batch, training=True)
         return tf.nest.map_structure(to_view, image, views)
+    batch_of_labels = tf.nest.map_structure(
+        lambda t: t[None, ..., None] if is_flat(t) else t[None], label[0]
+    )
+    views = layer({"images": batch, labels: batch_of_labels}, training=True)
+    moved = tf.nest.map_structure(to_label, label[0], views[labels])
+    return to_view(image, views["images"]), moved
 
-    @tf.autograph.experimental.do_not_convert
-    def view(image, seed):
-        with _seeded(layer, seed):
-            return call(image)
 
-    def make_view(image_spec):
-        # Weights and, on other backends, the generators that Keras makes for
-        # tf.data appear at the first call.
-        first_call = tf.function(call, autograph=False)
-        try:
-            first_call.get_concrete_function(image_spec)
-        except NotImplementedError as error:
-            raise ValueError(
-                "`layer_or_function` must work in tf.data, which on "
-                f"{keras.backend.backend()} only Keras's preprocessing layers "
-                "do, several of them in a keras.layers.Pipeline. "
-                f"Received: layer_or_function={layer!r}"
-            ) from error
-        return view
+def _draws_alike(layer, call, specs):
+    """Whether a layer draws as often for an image as for it and its label."""
+    counts = []
 
-    return make_view
+    def count(*inputs):
+        with seeds_lib.seeded(layer, tf.zeros([2], tf.int32)) as to_come:
+            call(*inputs)
+        counts.append(next(to_come))
+
+    for given in (specs[:1], specs):
+        tf.function(count, autograph=False).get_concrete_function(*given)
+    return counts[0] == counts[1]
+
+
+def _refuse_unlike(layer, labels):
+    """Raises where a layer would not move labels as it moves the image."""
+    for sublayer in layer._flatten_layers():
+        if isinstance(sublayer, (keras.Sequential, keras.layers.Pipeline)):
+            continue
+        if not isinstance(sublayer, _ImageLayer):
+            raise _unlike("takes images alone", sublayer)
+        if sublayer.compute_dtype not in ("float32", "float64"):
+            raise _unlike("computes in half precision", sublayer)
+        is_xyxy = str(sublayer.bounding_box_format).lower() == "xyxy"
+        wrong = _WRONG_BOXES if is_xyxy else (*_WRONG_BOXES, *_ONLY_XYXY)
+        if labels == "bounding_boxes" and isinstance(sublayer, wrong):
+            raise _unlike(
+                "moves boxes otherwise than pixels, at least in the format "
+                f"{sublayer.bounding_box_format!r}",
+                sublayer,
+            )
+
+
+def _unlike(reason, layer):
+    return ValueError(
+        "With `labels`, `layer_or_function` must move them exactly as it moves "
+        f"the image, and {type(layer).__name__} {reason}. Move both in a "
+        "function, `per_view(f)` of f(image, label, seed). "
+        f"Received: layer_or_function={layer!r}"
+    )
 
 
 def _refuse_mixing(layer):
@@ -257,47 +381,3 @@ def _refuse_mixing(layer):
                     "keeps images apart, such as RandAugment. "
                     f"Received: layer_or_function={layer!r}"
                 )
-
-
-@contextlib.contextmanager
-def _seeded(layer, seed):
-    """Lets every seed generator of a layer draw from `seed`, while tracing.
-
-    Each draw of a call gets its own number, whichever generator asks, so that
-    two layers do not draw the same.
-    """
-    draw_numbers = itertools.count()
-    key = tf.bitcast(seed, tf.uint64)
-
-    def next_seed(ordered=True):
-        draw_seed = seeds_lib.fold(key, next(draw_numbers))
-        return tf.cast(tf.bitcast(draw_seed, tf.int32), tf.int64)
-
-    sublayers = layer._flatten_layers()
-    generators = _seed_generators([vars(sublayer) for sublayer in sublayers])
-    # An attribute of the generator hides the method of its class.
-    for generator in generators:
-        generator.next = next_seed
-    try:
-        yield
-    finally:
-        for generator in generators:
-            del generator.next
-
-
-def _seed_generators(value, seen=()):
-    """The seed generators in a nest of attributes, each once.
-
-    Layers hold them as attributes, in lists and, for other backends, in dicts.
-    Not by `keras.tree`, which sorts the keys of a dict, and some have no order.
-    """
-    if isinstance(value, keras.random.SeedGenerator):
-        return {value}
-    if id(value) in seen:
-        return set()  # a list that holds itself
-    seen = (*seen, id(value))
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
-        return set()
-    return set().union(*(_seed_generators(item, seen) for item in value))

@@ -7,6 +7,11 @@ number generators", OOPSLA 2014), applied once per part of the key: it is
 elementwise, so the seeds of a whole batch cost a few operations.
 """
 
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+import keras
 import tensorflow as tf
 
 _GAMMA = 0x9E3779B97F4A7C15
@@ -122,3 +127,54 @@ def draw(seeds: tf.Tensor, bound: int) -> tf.Tensor:
     """
     keys = fold(tf.bitcast(seeds, tf.uint64), 0)
     return tf.cast(keys % _uint64(bound), tf.int32)
+
+
+@contextlib.contextmanager
+def seeded(layer: keras.Layer, seed: tf.Tensor) -> Iterator[Iterator[int]]:
+    """Lets every seed generator of a layer draw from `seed`, while tracing.
+
+    Each draw of a call gets its own number, whichever generator asks, so that
+    two layers do not draw the same.
+
+    Args:
+        layer: Which is called within the block.
+        seed: Of the view, (2,) int32.
+
+    Yields:
+        The numbers of the draws that are still to come.
+    """
+    draw_numbers = itertools.count()
+    key = tf.bitcast(seed, tf.uint64)
+
+    def next_seed(ordered=True):
+        draw_seed = fold(key, next(draw_numbers))
+        return tf.cast(tf.bitcast(draw_seed, tf.int32), tf.int64)
+
+    sublayers = layer._flatten_layers()
+    generators = _seed_generators([vars(sublayer) for sublayer in sublayers])
+    # An attribute of the generator hides the method of its class.
+    for generator in generators:
+        generator.next = next_seed
+    try:
+        yield draw_numbers
+    finally:
+        for generator in generators:
+            del generator.next
+
+
+def _seed_generators(value, seen=()):
+    """The seed generators in a nest of attributes, each once.
+
+    Layers hold them as attributes, in lists and, for other backends, in dicts.
+    Not by `keras.tree`, which sorts the keys of a dict, and some have no order.
+    """
+    if isinstance(value, keras.random.SeedGenerator):
+        return {value}
+    if id(value) in seen:
+        return set()  # a list that holds itself
+    seen = (*seen, id(value))
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return set()
+    return set().union(*(_seed_generators(item, seen) for item in value))
