@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
 # A block with this is a program of its own.
 BACKEND = "KERAS_BACKEND"
+SEEDS = np.random.default_rng(0).integers(0, 2**31, (4, 3, 2), "int32")
 PRESET = "hf://google-bert/bert-base-uncased"
 
 
@@ -38,7 +39,10 @@ def run(tmp_path, monkeypatch):
             code, count = re.subn(old, new, code)
             assert count, f"{path}: {old}"
         names = {"__name__": name}
-        exec(compile(code, path, "exec"), names)
+        # A file, in which TensorFlow finds the source of functions.
+        program = tmp_path / f"{name}.py"
+        program.write_text(code, "utf-8")
+        exec(compile(code, program, "exec"), names)
         return names
 
     return run
@@ -86,6 +90,24 @@ def photos(tmp_path):
             for number in range(count):
                 image = random.integers(low, low + 150, (40, 50, 3), "uint8")
                 PIL.Image.fromarray(image).save(folder / f"{number}.jpg")
+
+
+@pytest.mark.slow
+def test_labels_that_move(run, tmp_path):
+    names = run("labels_that_move")
+    for way in ("by_layers", "by_tensors", "by_arrays", "darkened_crops"):
+        images, masks = names[way](
+            names["train"][0][:4], names["train"][1][:4], SEEDS
+        )
+        assert masks.shape == images.shape[:-1] == (4, 3, 32, 32)
+        # Shapes are brighter than what is behind them, in their own view.
+        means = np.ma.masked_array(images[..., 0], masks == 0).mean((2, 3))
+        behind = np.ma.masked_array(images[..., 0], masks > 0).mean((2, 3))
+        assert np.all(means > behind + 15)
+    assert names["scores"].keys() >= {"original_accuracy", "worst_accuracy"}
+    assert len(names["watch"].run.logs) == 2
+    assert (tmp_path / "report.html").is_file()
+    assert (tmp_path / "segmentation.keras").is_file()
 
 
 class Compose:
