@@ -22,6 +22,8 @@ _REFUSED = {
 # Keras's layers for images, which take a dict with their labels as well. The
 # class has no public name of its own.
 _ImageLayer = keras.layers.RandomFlip.__base__
+# Before, masks were interpolated as their images are.
+_TO_NEAREST = hasattr(_ImageLayer, "_transform_images")
 _LABELS = ("segmentation_masks", "bounding_boxes")
 # Layers of Keras 3.15 that move boxes otherwise than their images; those of the
 # second tuple do not with boxes in the format "xyxy".
@@ -351,6 +353,13 @@ def _refuse_unlike(layer, labels):
             raise _unlike("takes images alone", sublayer)
         if sublayer.compute_dtype not in ("float32", "float64"):
             raise _unlike("computes in half precision", sublayer)
+        is_smooth = getattr(sublayer, "interpolation", "nearest") != "nearest"
+        if labels == "segmentation_masks" and is_smooth and not _TO_NEAREST:
+            raise _unlike(
+                "interpolates masks in this version of Keras, but for "
+                "`interpolation='nearest'`",
+                sublayer,
+            )
         is_xyxy = str(sublayer.bounding_box_format).lower() == "xyxy"
         wrong = _WRONG_BOXES if is_xyxy else (*_WRONG_BOXES, *_ONLY_XYXY)
         if labels == "bounding_boxes" and isinstance(sublayer, wrong):

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import layers
 
 from keras_mmel import data
+from keras_mmel.data import lifting
 
 IMAGES = np.random.default_rng(0).integers(1, 256, (8, 10, 6, 2), "uint8")
 SEEDS = np.random.default_rng(1).integers(0, 2**31, (8, 5, 2), "int32")
@@ -142,8 +143,11 @@ def test_masks_come_in_nests_and_with_channels(flat):
         pytest.param({"pool": 4}, marks=pytest.mark.slow),
         pytest.param({"pool": 6, "shuffle": False}, marks=pytest.mark.slow),
         {"shard": (1, 2)},
-        {"augment_original": True},
-        {"postprocess": lambda views: tf.cast(views, tf.float32) / 2},
+        pytest.param({"augment_original": True}, marks=pytest.mark.slow),
+        pytest.param(
+            {"postprocess": lambda views: tf.cast(views, tf.float32) / 2},
+            marks=pytest.mark.slow,
+        ),
         {"num_views": 1},
     ],
     ids=lambda options: "-".join(options),
@@ -275,6 +279,13 @@ def test_layers_that_do_not_move_labels_as_pixels_are_refused(lift, message):
     with pytest.raises(ValueError, match=f"(?s){message}.*Received: "):
         lift()
     boxed(layers.RandomRotation(0.1, bounding_box_format="xyxy"))
+
+
+def test_masks_that_an_older_keras_interpolates_are_refused(monkeypatch):
+    monkeypatch.setattr(lifting, "_TO_NEAREST", False)
+    with pytest.raises(ValueError, match="interpolates masks.*'nearest'.*Rec"):
+        masked(layers.Pipeline([layers.RandomRotation(0.1)]))
+    masked(layers.RandomRotation(0.1, interpolation="nearest"))
 
 
 def test_classes_between_classes_are_refused():
@@ -413,14 +424,13 @@ def test_wrong_moves_of_a_grid_are_named(move, message):
 
 @pytest.mark.parametrize("labels", [mask_of(IMAGES), {"a": IMAGES[..., :1]}])
 def test_masks_that_would_stay_are_warned_of(labels):
-    source, flip = examples(labels), data.crop_and_flip(2)
+    source, crop = examples(labels), data.crop_and_flip(2)
     with pytest.warns(UserWarning, match="`augment_labels=True`.*Received: y"):
-        groups(flip, source, augment_labels=None)
+        groups(crop, source, num_views=1, augment_labels=None)
     with pytest.warns(UserWarning, match="`augment_labels=True`.*Received: y"):
         data.grid_views(source, [lambda image: image], 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        groups(flip, source, augment_labels=False)
         data.grid_views(source, [lambda x: x], 2, augment_labels=False)
         for others in (np.arange(8), np.zeros((8, 6)), np.zeros((8, 6, 10))):
-            groups(flip, examples(others), augment_labels=None)
+            data.grid_views(examples(others), [lambda image: image], 2)

@@ -78,6 +78,7 @@ SLOW = {
     "hard_uneven-4",
     "soft_uneven",
     "distributed",
+    "moving-1",
     "synchronized",
     "two_outputs",
     "lambda_p",
