@@ -142,7 +142,7 @@ def test_masks_come_in_nests_and_with_channels(flat):
         {},
         pytest.param({"pool": 4}, marks=pytest.mark.slow),
         pytest.param({"pool": 6, "shuffle": False}, marks=pytest.mark.slow),
-        {"shard": (1, 2)},
+        pytest.param({"shard": (1, 2)}, marks=pytest.mark.slow),
         pytest.param({"augment_original": True}, marks=pytest.mark.slow),
         pytest.param(
             {"postprocess": lambda views: tf.cast(views, tf.float32) / 2},
@@ -185,7 +185,9 @@ BOXES = {
 }
 
 
-@pytest.mark.parametrize("box_format", ["xyxy", "xywh"])
+@pytest.mark.parametrize(
+    "box_format", ["xyxy", pytest.param("xywh", marks=pytest.mark.slow)]
+)
 def test_boxes_move_with_a_layer(box_format):
     layer = layers.RandomFlip(bounding_box_format=box_format)
     flip = data.per_view(layer, labels="bounding_boxes")

@@ -79,7 +79,7 @@ def loss_of(prediction, mask, size):
         objectives.Hard(0.05),
         pytest.param(objectives.Uniform(), marks=pytest.mark.slow),
         pytest.param(objectives.KLBall(0.3), marks=pytest.mark.slow),
-        Halves(),
+        pytest.param(Halves(), marks=pytest.mark.slow),
     ],
     ids=lambda objective: type(objective).__name__,
 )
