@@ -136,10 +136,10 @@ def helps(results: pathlib.Path) -> str:
         + "\nScores in percent; others: minus `uniform`, on the same seeds. "
         "`plain` costs the same, in larger batches; with crops it has 10 "
         "seeds. p by a paired t-test, by Holm's method for the whole table; in "
-        "Experiments for other families of tests. `Soft()` has a `uniform` of its own, "
-        "with the original in every group. Three rates: the mean over them, "
-        "the same for all methods. All seeds of CIFAR-10 and of SST-2 have "
-        "one draw of the data, and so have those of the first two rows.\n"
+        "Experiments for other families of tests. `Soft()` has a `uniform` of "
+        "its own, with the original in every group. Three rates: the mean over "
+        "them, the same for all methods. All seeds of CIFAR-10 and of SST-2 "
+        "have one draw of the data, and so have those of the first two rows.\n"
     )
 
 
