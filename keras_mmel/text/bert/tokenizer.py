@@ -15,6 +15,9 @@ from keras_mmel.counts import check_count
 from keras_mmel.text.bert import tokenizer_files
 from keras_mmel.text.bert.tokenizer_files import SPECIAL
 
+# Normalizer and pre-tokenizer of BERT, in the library's names.
+BERT_STEPS = ["BertNormalizer", "BertPreTokenizer"]
+
 _UNUSED = re.compile(r"\[unused\d+\]")
 
 # What decides the ids, so what the fingerprint is made of. The decoder, the
@@ -175,6 +178,7 @@ class Tokenizer:
             self.vocabulary[i] = piece
         added = state.get("added_tokens") or []
         banned = {a["content"] for a in added if a.get("special")}
+        tokenizer_files.check_added({a["content"] for a in added} - banned)
         banned.update(SPECIAL, [""])
         is_banned = [
             piece in banned or _UNUSED.fullmatch(piece) is not None
@@ -220,6 +224,12 @@ class Tokenizer:
     def tokenizer(self):
         """The `tokenizers.Tokenizer` inside; leave its settings alone."""
         return self._tokenizer
+
+    @property
+    def steps(self) -> list[str | None]:
+        """What is done to a text before it is cut; `BERT_STEPS` in BERT."""
+        names = ("normalizer", "pre_tokenizer")
+        return [(self._state.get(name) or {}).get("type") for name in names]
 
     @property
     def fingerprint(self) -> str:

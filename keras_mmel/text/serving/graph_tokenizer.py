@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel import extras
+from keras_mmel.text.bert.tokenizer import BERT_STEPS
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 # A combining mark carries its canonical class above its code point. Two values
@@ -44,16 +45,11 @@ class GraphTokenizer(tf.Module):
     def __init__(self, tokenizer: Tokenizer, max_length: int):
         super().__init__()
         state = json.loads(tokenizer.to_json())
-        steps = [state["normalizer"] or {}, state["pre_tokenizer"] or {}]
-        kinds = [step.get("type") for step in steps]
-        added = state.get("added_tokens") or []
-        added = [a["content"] for a in added if not a["special"]]
-        if kinds != ["BertNormalizer", "BertPreTokenizer"] or added:
+        if tokenizer.steps != BERT_STEPS:
             raise ValueError(
                 "`tokenizer` must have the normalizer and the pre-tokenizer of "
-                "BERT and no added tokens but special ones: what else is done "
-                "to a text cannot be written into a graph with the same ids. "
-                f"Received: {kinds} and the added tokens {added[:5]}"
+                "BERT: what else is done to a text cannot be written into a "
+                f"graph with the same ids. Received: {tokenizer.steps}"
             )
         self.max_length = max_length
         self._tokenizer = tokenizer
