@@ -185,31 +185,28 @@ def load_text_classifier(
         initializer_range=backbone.initializer_range,
     )
     shapes = [w.shape for w in model.output_dense.get_weights()]
-    if isinstance(head, list):
-        if [w.shape for w in head] == shapes:
-            model.output_dense.set_weights(head)
-            return model
-        head = f"shapes {[w.shape for w in head]}"
-    if head:
+    if [np.shape(part) for part in head] == shapes:
+        model.output_dense.set_weights(head)
+    elif head:
         _LOGGER.warning(
-            "%s has a trained head that is not one of %d classes on the pooled "
+            "%s has a trained head that is none of %d classes on the pooled "
             "token (%s): the head is new",
             directory,
             num_classes,
-            head,
+            ", ".join(str(np.shape(part) or part) for part in head),
         )
     return model
 
 
 def _hugging_face_head(tensors, config, has_pooler):
-    """Kernel and bias of a classifier's head, or the name of another head."""
-    heads = sorted({name.partition(".")[0] for name in tensors} - _NO_TASK)
+    """Kernel and bias of a classifier's head; of others, what it is called."""
+    heads = {name.partition(".")[0] for name in tensors} - _NO_TASK
     architectures = config.get("architectures") or [_CLASSIFIER]
-    softmax = config.get("problem_type") != "multi_label_classification"
-    if heads != ["classifier"] or not has_pooler or not softmax:
-        return ", ".join(heads)
+    fits = has_pooler and heads == {"classifier"}
+    if config.get("problem_type") == "multi_label_classification" or not fits:
+        return sorted(heads)
     if architectures != [_CLASSIFIER]:
-        return architectures[0]
+        return architectures
     names = ("classifier.weight", "classifier.bias")
     return [tensors[n].astype("float32").T for n in names if n in tensors]
 
@@ -220,12 +217,12 @@ def _keras_hub_classifier(directory):
     task = _task_class(directory)
     if task != "BertTextClassifier":
         # The head of a masked LM is none of a task.
-        other = task if task != "BertMaskedLM" else None
-        return models.BertBackbone.from_preset(path), other
+        other = {task} - {None, "BertMaskedLM"}
+        return models.BertBackbone.from_preset(path), sorted(other)
     source = models.BertTextClassifier.from_preset(path, preprocessor=None)
     activation = keras.activations.serialize(source.activation)
     if activation not in ("linear", "softmax"):
-        return source.backbone, activation
+        return source.backbone, [activation]
     return source.backbone, source.output_dense.get_weights()
 
 

@@ -178,7 +178,12 @@ class Tokenizer:
             self.vocabulary[i] = piece
         added = state.get("added_tokens") or []
         banned = {a["content"] for a in added if a.get("special")}
-        tokenizer_files.check_added({a["content"] for a in added} - banned)
+        if matched := sorted({a["content"] for a in added} - banned):
+            raise ValueError(
+                "`tokenizer` must have no added tokens but special ones, which "
+                "cannot be served; append them to the vocabulary, as pieces. "
+                f"Received: the added tokens {matched[:5]}"
+            )
         banned.update(SPECIAL, [""])
         is_banned = [
             piece in banned or _UNUSED.fullmatch(piece) is not None

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import re
-from collections.abc import Iterable
 
 from keras_mmel import extras
 from keras_mmel.text.bert.presets import read_json
@@ -17,32 +16,21 @@ _OPTIONS = {
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
-# What else decides the ids, with the one value that is followed.
+# What else decides the ids, in either layout, with the value that is followed.
 _ONLY = {
     "word_tokenizer_type": "basic",
     "subword_tokenizer_type": "wordpiece",
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
-# A tokenizer.json has its own word on these.
-_ONLY_OF_LINES = _ONLY | {
     "do_basic_tokenize": True,
     "never_split": [],
     "clean_text": True,
     "wordpieces_prefix": "##",
-}
-_ONLY_OF_KERAS_HUB = {
     "split": True,
     "suffix_indicator": "##",
     "oov_token": "[UNK]",
-}
-_MORE_SPECIAL = "additional_special_tokens"
-# Cut text as BERT does; the last one is that of transformers 5 for all.
+} | {f"{piece[1:-1].lower()}_token": piece for piece in SPECIAL}
+# These cut text as BERT does; the last one is that of transformers 5 for all.
 _CLASSES = re.compile(
-    "((Bert|DistilBert|Electra|PreTrained)Tokenizer(Fast)?|TokenizersBackend)?"
+    "(Bert|DistilBert|Electra|PreTrained)Tokenizer(Fast)?|TokenizersBackend"
 )
 
 
@@ -75,26 +63,22 @@ def read(directory: pathlib.Path) -> str:
     options = {"tokenizer_class": model.get("tokenizer_class")}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         options |= _read_if_there(directory / name)
-    check_added(_added(options, directory))
+    options["added_tokens"] = _added(options, directory)
     if "model" in state:
-        _check(options, _ONLY, directory)
+        # The class is that of a library; the file itself is followed.
+        _check(options | {"tokenizer_class": None}, directory)
         return _with_options(state, options)
     vocabulary = directory / "vocab.txt"
     # A keras-hub layout: its tokenizer.json is the config of a Keras object.
     if "class_name" in state:
         vocabulary = directory / "assets" / "tokenizer" / "vocabulary.txt"
-        config = state["config"]
-        _check(config, _ONLY_OF_KERAS_HUB, directory)
-        options = {
+        options = state["config"] | {
             "tokenizer_class": state["class_name"],
-            "do_lower_case": config.get("lowercase", False),
+            "do_lower_case": state["config"].get("lowercase", False),
             # Where it is False, lower case takes the accents along, as in BERT.
-            "strip_accents": config.get("strip_accents") or None,
+            "strip_accents": state["config"].get("strip_accents") or None,
         }
-    _check(options, _ONLY_OF_LINES, directory)
-    tokenizer_class = options.get("tokenizer_class") or ""
-    if not _CLASSES.fullmatch(tokenizer_class):
-        raise _other(directory, "tokenizer_class", tokenizer_class)
+    _check(options, directory)
     if not vocabulary.exists():
         raise FileNotFoundError(
             "a checkpoint must have a tokenizer: `tokenizer.json` or "
@@ -106,26 +90,11 @@ def read(directory: pathlib.Path) -> str:
     if not lines[-1]:
         lines.pop()
     # What begins a word in one, continues it in the other.
-    if sum(x[0:1] == "\u2581" for x in lines) > sum(
+    if sum(x[:1] == "\u2581" for x in lines) > sum(
         x[:2] == "##" for x in lines
     ):
-        raise _other(directory, "vocab.txt", "pieces of sentencepiece")
+        _check({"word_tokenizer_type": "sentencepiece"}, directory)
     return from_vocabulary([line.rstrip("\r") for line in lines], options)
-
-
-def check_added(tokens: Iterable[str]) -> None:
-    """Raises `ValueError` for added tokens that texts may hold.
-
-    Args:
-        tokens: Those that are not special.
-    """
-    if added := sorted(tokens):
-        raise ValueError(
-            "a tokenizer must have no added tokens but special ones: what is "
-            "not cut into pieces cannot be served. Put them into the "
-            "vocabulary as pieces, in their places, or take a checkpoint "
-            f"without them. Received: {len(added)} added tokens, {added[:5]}"
-        )
 
 
 def _added(options, directory):
@@ -134,28 +103,30 @@ def _added(options, directory):
     for token in (options.get("added_tokens_decoder") or {}).values():
         if not token.get("special"):
             added.add(token["content"])
-    return added - {*SPECIAL, *map(_content, options.get(_MORE_SPECIAL) or ())}
+    special = options.get("additional_special_tokens") or ()
+    return sorted(added - {*SPECIAL, *map(_content, special)})
 
 
-def _check(options, only, directory):
-    """Refuses options that are not followed; `None` says nothing."""
-    for name, value in only.items():
-        said = _content(options.get(name))
-        if said is not None and said != value:
-            raise _other(directory, name, said)
+def _check(options, directory):
+    """Refuses what a checkpoint says and is not followed; None says nothing."""
+    said = {name: _content(options.get(name)) for name in _ONLY}
+    other = {n: v for n, v in said.items() if v not in (None, _ONLY[n])}
+    tokenizer_class = options.get("tokenizer_class")
+    if tokenizer_class and not _CLASSES.fullmatch(tokenizer_class):
+        other["tokenizer_class"] = tokenizer_class
+    if added := options.get("added_tokens"):
+        other["added_tokens"] = added[:5]
+    if other:
+        raise ValueError(
+            "a checkpoint's tokenizer must be BERT's WordPiece, without added "
+            "tokens but special ones (append them to the vocabulary): no other "
+            f"is followed here. Received: {str(directory)!r} with {other}"
+        )
 
 
 def _content(token):
     """The text of a special token, which may stand with its settings."""
     return token.get("content") if isinstance(token, dict) else token
-
-
-def _other(directory, name, said):
-    return ValueError(
-        "a checkpoint's tokenizer must be BERT's WordPiece, since no other is "
-        "followed here (the model alone would be of no use: its ids are other "
-        f"words). Received: {str(directory)!r} with {name}={said!r}"
-    )
 
 
 def _read_if_there(path):

@@ -21,7 +21,7 @@ def token(content, special=False):
 
 
 CONFIG = "tokenizer_config.json"
-ADDED = "2 added tokens, \\['covid', 'film noir'\\]"
+ADDED = "added.tokens.* \\['covid', 'film noir'\\]"
 
 
 @pytest.mark.parametrize(
@@ -30,18 +30,22 @@ ADDED = "2 added tokens, \\['covid', 'film noir'\\]"
         (CONFIG, {"tokenizer_class": "BertJapaneseTokenizer"}, "Japanese"),
         # In older checkpoints the model's config has it.
         ("config.json", {"tokenizer_class": "KoBertTokenizer"}, "KoBert"),
-        (CONFIG, {"word_tokenizer_type": "mecab"}, "type='mecab'"),
+        (
+            CONFIG,
+            {"word_tokenizer_type": "mecab"},
+            "word_tokenizer_type': 'mecab'",
+        ),
         (CONFIG, {"subword_tokenizer_type": "character"}, "'character'"),
-        (CONFIG, {"do_basic_tokenize": False}, "do_basic_tokenize=False"),
+        (CONFIG, {"do_basic_tokenize": False}, "do_basic_tokenize': False"),
         (CONFIG, {"never_split": ["film noir"]}, "never_split"),
-        (CONFIG, {"clean_text": False}, "clean_text=False"),
-        (CONFIG, {"mask_token": "<mask>"}, "mask_token='<mask>'"),
+        (CONFIG, {"clean_text": False}, "clean_text': False"),
+        (CONFIG, {"mask_token": "<mask>"}, "mask_token': '<mask>'"),
         ("special_tokens_map.json", {"unk_token": token("<unk>")}, "'<unk>'"),
         ("added_tokens.json", {"covid": 233, "film noir": 234}, ADDED),
         (
             CONFIG,
             {"added_tokens_decoder": {"233": token("film noir")}},
-            r"1 added tokens, \['film noir'\]",
+            r"'added_tokens': \['film noir'\]",
         ),
     ],
 )
@@ -57,7 +61,7 @@ def test_other_tokenizers_are_refused(tmp_path, name, entries, message):
 def test_pieces_of_sentencepiece_are_refused(tmp_path):
     pieces = [*tiny.SPECIAL, "film", "\u2581film", "\u2581"]
     tiny.make_checkpoint(tmp_path, tokenizer="vocab.txt", vocabulary=pieces)
-    with pytest.raises(ValueError, match=r"vocab.txt='pieces of sentencep"):
+    with pytest.raises(ValueError, match="'sentencepiece'"):
         load_masked_lm(tmp_path)
 
 
@@ -130,7 +134,7 @@ def test_options_of_keras_hub(tmp_path, changed):
     e = tiny.VOCABULARY.index("e")
     assert kept.encode(["\u00e9"])[0].token_ids[1] == len(tiny.VOCABULARY)
     assert stripped.encode(["\u00e9"])[0].token_ids[1] == e
-    with pytest.raises(ValueError, match=f"with {next(iter(changed))}="):
+    with pytest.raises(ValueError, match=f"'{next(iter(changed))}'"):
         read(**plain | changed)
-    with pytest.raises(ValueError, match="tokenizer_class='MyTokenizer'"):
+    with pytest.raises(ValueError, match="tokenizer_class': 'MyTokenizer'"):
         read("MyTokenizer", **plain)
