@@ -12,7 +12,6 @@ from keras_mmel.text.bert import presets
 from keras_mmel.text.bert.backbone import BertBackbone
 from keras_mmel.text.bert.classifier import BertTextClassifier
 from keras_mmel.text.bert.masked_lm import BertMaskedLM
-from keras_mmel.text.bert.tokenizer import BERT_STEPS
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 keras_hub = extras.need("keras_hub", "text")
@@ -32,8 +31,6 @@ _KERAS_HUB_HEAD = {"tied": True, "head_act": "gelu", "head_eps": 1e-5}
 # Tensors that are no head of a task: the encoder, and what it was pretrained
 # with.
 _NO_TASK = {"embeddings", "encoder", "pooler", "cls"}
-# Whose head is ours: a dense layer on the pooled first token, then a softmax.
-_CLASSIFIER = "BertForSequenceClassification"
 # Rows of embeddings that may be without a piece: sizes are rounded up to
 # multiples of 128 at the most.
 _MOST_PADDING = 255
@@ -200,13 +197,11 @@ def load_text_classifier(
 
 def _hugging_face_head(tensors, config, has_pooler):
     """Kernel and bias of a classifier's head; of others, what it is called."""
-    heads = {name.partition(".")[0] for name in tensors} - _NO_TASK
-    architectures = config.get("architectures") or [_CLASSIFIER]
-    fits = has_pooler and heads == {"classifier"}
-    if config.get("problem_type") == "multi_label_classification" or not fits:
-        return sorted(heads)
-    if architectures != [_CLASSIFIER]:
-        return architectures
+    heads = sorted({name.partition(".")[0] for name in tensors} - _NO_TASK)
+    is_other = config.get("architectures") == ["BertForMultipleChoice"]
+    is_other |= config.get("problem_type") == "multi_label_classification"
+    if is_other or not has_pooler or heads != ["classifier"]:
+        return heads
     names = ("classifier.weight", "classifier.bias")
     return [tensors[n].astype("float32").T for n in names if n in tensors]
 
@@ -262,14 +257,6 @@ def _tokenizer(directory, backbone):
             "config.json is the number of its pieces, or at most "
             f"{_MOST_PADDING} more. Received: vocab_size={rows}, {pieces} "
             f"pieces in {str(directory)!r}"
-        )
-    if tokenizer.steps != BERT_STEPS:
-        _LOGGER.warning(
-            "%s: its tokenizer prepares texts by %s, not by %s: its models can "
-            "be trained, but `export_text_classifier` will refuse them",
-            directory,
-            tokenizer.steps,
-            BERT_STEPS,
         )
     return tokenizer
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,6 @@ from keras_mmel import extras
 from keras_mmel.counts import check_count
 from keras_mmel.text.bert import tokenizer_files
 from keras_mmel.text.bert.tokenizer_files import SPECIAL
-
-# Normalizer and pre-tokenizer of BERT, in the library's names.
-BERT_STEPS = ["BertNormalizer", "BertPreTokenizer"]
 
 _UNUSED = re.compile(r"\[unused\d+\]")
 
@@ -108,6 +106,23 @@ def check_max_length(max_length: int | None, longest: int) -> int:
     return max_length
 
 
+def check_class(tokenizer: Any, *methods: str) -> None:
+    """Raises `TypeError` for the tokenizer of another library.
+
+    Args:
+        tokenizer: What was given for it.
+        *methods: What it must have.
+    """
+    if not all(hasattr(tokenizer, name) for name in methods):
+        kind = type(tokenizer)
+        raise TypeError(
+            "`tokenizer` must be a `keras_mmel.text.Tokenizer`: that of "
+            "`load_text_classifier(...)`, `Tokenizer.from_directory(...)`, or "
+            "of transformers' fast ones `Tokenizer(theirs.backend_tokenizer)`. "
+            f"Received: {kind.__module__}.{kind.__qualname__}"
+        )
+
+
 class Tokenizer:
     """The WordPiece tokenizer of a BERT checkpoint.
 
@@ -143,6 +158,7 @@ class Tokenizer:
     """
 
     def __init__(self, tokenizer):
+        check_class(tokenizer, "to_str")
         self._read(tokenizer.to_str())
 
     def _read(self, text):
@@ -229,12 +245,6 @@ class Tokenizer:
     def tokenizer(self):
         """The `tokenizers.Tokenizer` inside; leave its settings alone."""
         return self._tokenizer
-
-    @property
-    def steps(self) -> list[str | None]:
-        """What is done to a text before it is cut; `BERT_STEPS` in BERT."""
-        names = ("normalizer", "pre_tokenizer")
-        return [(self._state.get(name) or {}).get("type") for name in names]
 
     @property
     def fingerprint(self) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel import extras
-from keras_mmel.text.bert.tokenizer import BERT_STEPS
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 # A combining mark carries its canonical class above its code point. Two values
@@ -45,11 +44,13 @@ class GraphTokenizer(tf.Module):
     def __init__(self, tokenizer: Tokenizer, max_length: int):
         super().__init__()
         state = json.loads(tokenizer.to_json())
-        if tokenizer.steps != BERT_STEPS:
+        steps = [state["normalizer"] or {}, state["pre_tokenizer"] or {}]
+        kinds = [step.get("type") for step in steps]
+        if kinds != ["BertNormalizer", "BertPreTokenizer"]:
             raise ValueError(
                 "`tokenizer` must have the normalizer and the pre-tokenizer of "
                 "BERT: what else is done to a text cannot be written into a "
-                f"graph with the same ids. Received: {tokenizer.steps}"
+                f"graph with the same ids. Received: {kinds}"
             )
         self.max_length = max_length
         self._tokenizer = tokenizer

@@ -47,7 +47,7 @@ def test_a_head_of_transformers_is_kept(tmp_path, caplog, classes):
     ("options", "said"),
     [
         ({"classes": 2}, "((16, 2), (2,))"),
-        ({"architectures": ["BertForMultipleChoice"]}, "BertForMultipleChoice"),
+        ({"architectures": ["BertForMultipleChoice"]}, "(classifier)"),
         ({"pooler": False}, "(classifier)"),  # of single tokens
         ({"problem_type": "multi_label_classification"}, "(classifier)"),
         ({"head": "qa_outputs"}, "(qa_outputs)"),

@@ -103,16 +103,6 @@ def test_added_tokens_are_refused_at_loading(tmp_path):
         Tokenizer(library)
 
 
-def test_a_tokenizer_that_cannot_be_served_is_said_at_loading(tmp_path, caplog):
-    tiny.make_checkpoint(tmp_path)
-    load_masked_lm(tmp_path)
-    assert not caplog.records
-    add(tmp_path, "tokenizer.json", pre_tokenizer={"type": "Whitespace"})
-    load_masked_lm(tmp_path)
-    assert "'BertNormalizer', 'Whitespace'], not by" in caplog.text
-    assert "`export_text_classifier` will refuse" in caplog.text
-
-
 @pytest.mark.parametrize(
     "changed",
     [{"suffix_indicator": "@@"}, {"split": False}, {"oov_token": "<unk>"}],
