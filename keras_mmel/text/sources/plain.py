@@ -219,7 +219,8 @@ def as_source(
             Record(example_id, texts, value, views=tuple(map(View, new_views)))
         )
     notes = []
-    classes = set(labels) if kind == "class" and not names else set()
+    numbered = kind == "class" and not names
+    classes = {int(label or 0) for label in labels} if numbered else set()
     if missing := max(classes, default=-1) + 1 - len(classes):
         first = next(i for i in itertools.count() if i not in classes)
         notes.append(

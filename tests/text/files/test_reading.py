@@ -78,7 +78,7 @@ def edited(path, **changed):
         (lambda path: b"", "JSONDecodeError: Expecting value"),
         (lambda path: path.read_bytes()[:100], "JSONDecodeError"),
         (lambda path: b"\xff" + path.read_bytes(), "UnicodeDecodeError"),
-        (lambda path: b"[1]", "'list' object|pop"),
+        (lambda path: b"[1]", "TypeError"),
         (lambda path: b"{}", "KeyError: 'format'"),
         (lambda path: edited(path, split="gone"), "TypeError.*'split'"),
         (lambda path: edited(path, spilt="dev"), "TypeError.*'spilt'"),
