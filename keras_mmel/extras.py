@@ -4,12 +4,13 @@ import importlib
 import types
 
 
-def need(module: str, extra: str) -> types.ModuleType:
+def need(module: str, extra: str | None = None) -> types.ModuleType:
     """Imports an optional library, or says which extra brings it.
 
     Args:
         module: Name of the module, dots allowed.
-        extra: The extra of this package that installs it.
+        extra: The extra of this package that installs it; `None` for
+            TensorFlow, which parts of it do without.
 
     Returns:
         The imported module.
@@ -34,7 +35,8 @@ def need(module: str, extra: str) -> types.ModuleType:
         missing = (error.name or "").split(".")[0]
         if missing != module.split(".")[0]:
             raise
+        what = f"'keras-mmel[{extra}]'" if extra else missing
         raise ImportError(
             f"this needs the library {missing!r}; install it with "
-            f"`pip install 'keras-mmel[{extra}]'`"
+            f"`pip install {what}`"
         ) from error

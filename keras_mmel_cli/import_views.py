@@ -82,9 +82,9 @@ def run(options: argparse.Namespace) -> None:
     views = sum(len(record.views) for record in source.records)
     labels = sources.describe_labels(source)
     print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")
-    for note in source.notes:
-        print(f"Note: {note}.")
     if options.check:
+        for note in source.notes:
+            print(f"Note: {note}.")
         return
     written = write_augmented(
         options.out, source, num_shards=options.num_shards, split=options.split

@@ -57,6 +57,8 @@ def run(options: argparse.Namespace) -> None:
         example_ids=options.id,
         seed=options.seed,
     )
+    if line := files.describe_samples():
+        report.tables.insert(1, ("Samples", [("samples", line)]))
     if report.missing_ids:
         raise ValueError(
             "--id must name examples of the files. Received: "

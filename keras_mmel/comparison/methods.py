@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-import tensorflow as tf
+import numpy as np
 
 from keras_mmel import contract
 from keras_mmel.mmel_model import MMELModel
@@ -76,7 +76,7 @@ def model_of(model: Any, objective: Any) -> keras.Model:
             f"metrics of all methods. Received: {model!r}"
         )
     strategy = getattr(model, "distribute_strategy", None)
-    if replicas.has_workers(strategy):
+    if strategy and replicas.has_workers(strategy):
         raise ValueError(
             "`make_model` must give a model of one process: runs are shared "
             "among machines by their seeds. Give each machine `seeds` of its "
@@ -100,7 +100,44 @@ def model_of(model: Any, objective: Any) -> keras.Model:
     return wrapper
 
 
-def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
+def plain_arrays(
+    x: Any, y: Any, weight: Any, seed: int
+) -> tuple[Any, Any, Any]:
+    """Makes plain examples of groups in arrays: every view is one.
+
+    In the place of padding stands another view of its group, so that all
+    groups have as many.
+
+    Args:
+        x: The groups of all examples.
+        y: Their labels.
+        weight: A weight for each example, or None.
+        seed: Of the choice of what stands in the place of padding.
+
+    Returns:
+        Views, labels and weights, (examples * views, ...).
+    """
+    count, views, _ = contract.sizes_of(x)
+    mask = np.ones((count, views), bool)
+    if x.get("mask") is not None:
+        mask = np.asarray(x["mask"], bool)
+    chance = np.random.default_rng(seed).random((count, views, views))
+    others = np.argmax(chance * mask[:, None, :], axis=2)
+    chosen = np.where(mask, np.arange(views), others)
+    rows = np.repeat(np.arange(count), views)
+    single_views, label = keras.tree.map_structure(
+        np.asarray, (x["views"], contract.split_labels(y).label)
+    )
+    return (
+        keras.tree.map_structure(
+            lambda leaf: leaf[rows, chosen.ravel()], single_views
+        ),
+        keras.tree.map_structure(lambda leaf: leaf[rows], label),
+        None if weight is None else np.asarray(weight)[rows],
+    )
+
+
+def plain_batches(groups: Any, seed: int) -> Any:
     """Makes batches of single views that cost what batches of groups cost.
 
     A batch of b groups of k views becomes b * k plain examples: one view of
@@ -108,8 +145,8 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
     chosen.
 
     Args:
-        groups: Batches of b groups of k views, which makes new views in every
-            pass.
+        groups: A `tf.data.Dataset` of batches of b groups of k views, which
+            makes new views in every pass.
         seed: Of the choice of the view of each group.
 
     Returns:
@@ -125,6 +162,8 @@ def plain_batches(groups: tf.data.Dataset, seed: int) -> tf.data.Dataset:
     x.shape  # (80, ...)
     ```
     """
+    import tensorflow as tf
+
     x = groups.element_spec[0]
     size, views = keras.tree.flatten(x["views"])[0].shape[:2]
     if size is None or views is None:

@@ -1,5 +1,6 @@
 """`compare`: runs of one seed have one start, views, order and steps."""
 
+import contextlib
 import gc
 import json
 import os
@@ -12,7 +13,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_mmel import contract
 from keras_mmel import counts
@@ -21,12 +21,14 @@ from keras_mmel.comparison import methods
 from keras_mmel.comparison.results import Comparison
 from keras_mmel.scores import evaluate_views
 from keras_mmel.scores import held_out
-from keras_mmel.training.graphs import freed_with
+
+# Groups in a batch of arrays: what `fit` takes by default.
+_BATCH_SIZE = 32
 
 
 def compare(
     make_model: Callable[[], keras.Model],
-    groups: Callable[[int], tf.data.Dataset],
+    groups: Callable[[int], Any],
     test: Any,
     objectives: Sequence[Any] | Mapping[str, Any] = ("uniform", "hard"),
     seeds: int | Iterable[int] = 5,
@@ -54,8 +56,10 @@ def compare(
             of one strategy for all. Its optimizer, loss and metrics are those
             of all methods.
         groups: From a seed to batches of groups with a known number of
-            batches, such as `group_views(..., seed=seed)`. It is called anew
-            for every run.
+            batches, such as `group_views(..., seed=seed)`; or to arrays,
+            `({"views": x}, y)`, of which batches of 32 are made as `fit` does,
+            also where TensorFlow is not installed. It is called anew for every
+            run.
         test: Groups for `evaluate_views`, or plain examples for `evaluate`: a
             dataset or a pair of arrays; or a dict of several, whose keys come
             before the names of their scores.
@@ -123,7 +127,7 @@ def compare(
     for seed in distinct_seeds:
         starts = set()
         for method, objective in objective_of.items():
-            model, batches, settings = _prepare(
+            model, data, settings = _prepare(
                 make_model, groups, method, objective, seed, epochs
             )
             starts.add(settings["start"])
@@ -137,34 +141,27 @@ def compare(
             path = finished_runs.record_path(records, settings)
             record = finished_runs.read_record(path, settings)
             if record is None:
-                result = _train(model, batches, settings, parts)
+                result = _train(model, data, settings, parts)
                 record = {**(about or {}), **result}
                 finished_runs.write_record(path, record)
             if verbose:
                 seconds = record["cpu_seconds"]
                 print(f"seed {seed}, {method}: {seconds} CPU s", flush=True)
             runs.append(record)
-            del model, batches
+            del model, data
             gc.collect()  # so that one model is in memory at a time
     return Comparison(runs, baseline)
 
 
 def _prepare(make_model, groups, method, objective, seed, epochs):
-    """Model and batches of a run, and the settings that its record says."""
+    """Model and data of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
     model = methods.model_of(make_model(), objective)
     batches = groups(seed)
-    steps = int(getattr(batches, "cardinality", lambda: -1)())
-    if steps < 1:
-        raise ValueError(
-            "`groups` must give a dataset with a known number of batches, so "
-            "that all methods make as many steps. "
-            f"Received: {type(batches).__name__}, cardinality {steps}"
-        )
-    x = batches.element_spec[0]
-    contract.check_groups(x)
-    if objective is None:
-        batches = methods.plain_batches(batches, seed)
+    if isinstance(batches, tuple):
+        x, steps, data = _of_arrays(batches, objective, seed)
+    else:
+        x, steps, data = _of_batches(batches, objective, seed)
     settings = {
         "method": method,
         "objective": finished_runs.text_of(objective),
@@ -176,20 +173,45 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
         "weights": model.count_params(),
         "optimizer": model.optimizer.get_config(),
     }
-    return model, batches, finished_runs.plain_settings(settings)
+    return model, data, finished_runs.plain_settings(settings)
 
 
-def _train(model, batches, settings, parts):
+def _of_arrays(arrays, objective, seed):
+    """The groups, the steps of an epoch, and what `fit` takes."""
+    x, y, weight = keras.utils.unpack_x_y_sample_weight(arrays)
+    contract.check_groups(x)
+    count, views, _ = contract.sizes_of(x)
+    single = objective is None
+    plain = (
+        methods.plain_arrays(x, y, weight, seed) if single else (x, y, weight)
+    )
+    data = dict(zip(("x", "y", "sample_weight"), plain, strict=True))
+    data["batch_size"] = _BATCH_SIZE * views if single else _BATCH_SIZE
+    return x, -(-count // _BATCH_SIZE), data
+
+
+def _of_batches(batches, objective, seed):
+    """As `_of_arrays`, of a dataset."""
+    steps = int(getattr(batches, "cardinality", lambda: -1)())
+    if steps < 1:
+        raise ValueError(
+            "`groups` must give a dataset with a known number of batches, so "
+            "that all methods make as many steps. "
+            f"Received: {type(batches).__name__}, cardinality {steps}"
+        )
+    x = batches.element_spec[0]
+    contract.check_groups(x)
+    if objective is None:
+        batches = methods.plain_batches(batches, seed)
+    return x, steps, {"x": batches, "steps_per_epoch": steps, "shuffle": False}
+
+
+def _train(model, data, settings, parts):
     """Trains and scores; the record of the run."""
     start = time.process_time()
-    with freed_with(model):
-        history = model.fit(
-            batches,
-            epochs=settings["epochs"],
-            steps_per_epoch=settings["steps"],
-            shuffle=False,
-            verbose=0,
-        ).history
+    with _freed_with(model):
+        epochs = settings["epochs"]
+        history = model.fit(**data, epochs=epochs, verbose=0).history
         scores = _scores_of(model, parts)
     last_epoch = {name: values[-1] for name, values in history.items()}
     return {
@@ -200,6 +222,15 @@ def _train(model, batches, settings, parts):
         "log": _single_numbers(last_epoch),
         "cpu_seconds": round(time.process_time() - start, 2),
     }
+
+
+def _freed_with(model):
+    """Of TensorFlow's graphs; other backends have none."""
+    if keras.backend.backend() != "tensorflow":
+        return contextlib.nullcontext()
+    from keras_mmel.training.graphs import freed_with
+
+    return freed_with(model)
 
 
 def _check_parts(test):

@@ -6,6 +6,12 @@ files serve it: `arguments` (mistakes), `epochs` (which epoch a pass is),
 (numbers that no seed controls). `grids` makes groups without chance.
 """
 
+# ruff: noqa: E402
+from keras_mmel import extras
+
+# Before the files that import it, for the line that says what is missing.
+extras.need("tensorflow")
+
 from keras_mmel.data.cropping import crop_and_flip
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.grids import grid_views

@@ -12,7 +12,8 @@ from keras_mmel import whole_files
 from keras_mmel.diagnostics.weight_statistics import StepWeights
 
 # What reading a file raises that is another, or only the beginning of one.
-_BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+_ZIP = (NotImplementedError, zipfile.BadZipFile, OSError, EOFError)
+_BROKEN = (ValueError, LookupError, TypeError, *_ZIP)
 
 
 @dataclasses.dataclass
@@ -179,6 +180,8 @@ class Run:
                 arrays[name] = list(arrays[name])
             return cls(**fields | arrays)
         except _BROKEN as error:
+            if getattr(error, "filename", None) is not None:
+                raise  # such as one that is not there
             raise ValueError(
                 "The file must be one that `Run.save` wrote. "
                 f"Received: path={str(path)!r}, which cannot be read: {error}"

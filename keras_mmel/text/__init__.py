@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from keras_mmel import extras
+
 # Stand-ins that make saved text models loadable.
 from keras_mmel.text import bert  # noqa: F401
 
@@ -66,6 +68,8 @@ __all__ = [
 
 def __getattr__(name):
     if name in _PARTS:
+        if not _PARTS[name].startswith("bert."):
+            extras.need("tensorflow")
         module = importlib.import_module(f"keras_mmel.text.{_PARTS[name]}")
         return getattr(module, name)
     if name == "files":

@@ -95,7 +95,13 @@ def test_examples_of_the_help_run(folder, augmented, capsys):
         out = capsys.readouterr().out
         if command != "inspect":
             assert f"{example[-1]}: 1 of 1 files." in out
-    assert "views 24, 4 of each example" in " ".join(out.split())
+        if command == "augment":
+            assert "0 none; unknown tokens: 0.0 %." in out
+        if command == "label":
+            assert "The teacher agrees with the labels of 3 of 6" in out
+    out = " ".join(out.split())
+    assert "views 24, 4 of each example" in out
+    assert "0 of 6 examples have fewer samples than asked, 0 none;" in out
     assert "Page: reviews.html" in out
     page = (folder / "reviews.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and "<mark>" in page

@@ -79,6 +79,31 @@ def test_other_files_are_refused(content, tmp_path):
         Run.load(path)
 
 
+def test_nonsense_is_refused(tmp_path):
+    """Whatever byte is another one, and arrays of other shapes."""
+    path = tmp_path / "run.npz"
+    LITTLE.save(path)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
+        )
+        try:
+            check_equal(Run.load(path), LITTLE)
+        except ValueError as error:
+            assert "`Run.save` wrote" in str(error)
+    fields = np.frombuffer(b"{}", "uint8")
+    for shape in ((), (3,)):
+        np.savez(
+            path, fields=fields, mask=np.ones(shape), weights=[], losses=[]
+        )
+        with pytest.raises(ValueError, match="`Run.save` wrote"):
+            Run.load(path)
+    for place in (tmp_path, tmp_path / "none.npz"):
+        with pytest.raises(OSError, match=place.name):
+            Run.load(place)
+
+
 def test_names():
     run = a_run()
     assert run.view_names == ["original", "view 1", "view 2"]

@@ -214,8 +214,9 @@ class MaskedLMAugmenter:
     def get_config(self) -> dict:
         """Returns every setting that decides the samples, as plain values.
 
-        Includes the fingerprint of the tokenizer and a hash of the masked
-        LM's weights. `slots` is left out: it changes rounding alone.
+        Includes the fingerprint of the tokenizer, its id of unknown words and
+        a hash of the masked LM's weights. `slots` is left out: it changes
+        rounding alone.
         """
         return {
             "num_augmented": self.num_augmented,
@@ -227,6 +228,7 @@ class MaskedLMAugmenter:
             "pairs": "separate" if self._masking.separate else "concatenated",
             "max_length": self.max_length,
             "tokenizer": self.tokenizer.fingerprint,
+            "unk_id": self.tokenizer.unk_id,
             "masked_lm": self._weights_hash,
         }
 

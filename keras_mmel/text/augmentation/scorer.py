@@ -35,11 +35,12 @@ class WordScorer:
         table = tf.TensorSpec((None, None), tf.int32)
         column = tf.TensorSpec((None,), tf.int32)
         count = tf.TensorSpec((), tf.int32)
-        # Shapes stay open: one trace serves all of them.
+        # Shapes stay open: one trace serves all of them. It is asked for by
+        # itself, since TensorFlow counts those that calls make, of all scorers
+        # of a process, and warns of the fifth.
         signature = (table, table, column, column, count)
-        self._step = tf.function(
-            self._best, input_signature=signature, autograph=False
-        )
+        function = tf.function(self._best, autograph=False)
+        self._step = function.get_concrete_function(*signature)
 
     def __reduce__(self):
         # For other processes: a traced function cannot be sent, and is traced

@@ -98,7 +98,9 @@ def _files(directory):
     if not index.exists():
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors "
-            "or model.safetensors.index.json (no other format is read). "
+            "or model.safetensors.index.json: no other format is read, and "
+            "of transformers `from_pretrained(...).save_pretrained(...)` "
+            "writes it. "
             f"Received: {str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )

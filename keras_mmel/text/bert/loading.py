@@ -3,6 +3,7 @@
 import logging
 import os
 
+import keras
 import numpy as np
 
 from keras_mmel import extras
@@ -27,6 +28,9 @@ _RATES = (
 # compute.
 _KERAS_HUB_BACKBONE = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12}
 _KERAS_HUB_HEAD = {"tied": True, "head_act": "gelu", "head_eps": 1e-5}
+# Tensors that are no head of a task: the encoder, and what it was pretrained
+# with.
+_NO_TASK = {"embeddings", "encoder", "pooler", "cls"}
 # Rows of embeddings that may be without a piece: sizes are rounded up to
 # multiples of 128 at the most.
 _MOST_PADDING = 255
@@ -100,14 +104,18 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
 def load_text_classifier(
     preset: str | os.PathLike, num_classes: int, dropout: float | None = None
 ) -> BertTextClassifier:
-    """Loads a BERT encoder and its tokenizer under a new classification head.
+    """Loads a BERT encoder and its tokenizer under a classification head.
 
-    The head is a dropout and a dense layer on the pooled first token, with
-    weights from N(0, `initializer_range`^2), 0.02 in most configs, and biases
-    0; `keras.utils.set_random_seed` makes them reproducible. A pooler is read
-    where the checkpoint has one; where it has none (a masked LM), its weights
-    are new as well, from the same normal distribution cut off at two standard
-    deviations, and a log message says so.
+    The head is a dropout and a dense layer on the pooled first token. A head
+    that was trained is kept where it is such a layer of `num_classes` outputs
+    (of a `BertForSequenceClassification` in Hugging Face layout, of a
+    `BertTextClassifier` in keras-hub layout); the classes are in its order.
+    Else it is new, and a log message says so where the checkpoint has a head
+    that does not fit: weights from N(0, `initializer_range`^2), 0.02 in most
+    configs, and biases 0; `keras.utils.set_random_seed` makes them
+    reproducible. A pooler is read where the checkpoint has one; where it has
+    none (a masked LM), its weights are new as well, from the same normal
+    distribution cut off at two standard deviations, and a log message says so.
 
     Args:
         preset: `"hf://owner/name"`, `"kaggle://..."`, or a local directory in
@@ -146,7 +154,7 @@ def load_text_classifier(
     directory = presets.find(preset)
     config = presets.read_config(directory)
     if "registered_name" in config:
-        source = keras_hub.models.BertBackbone.from_preset(str(directory))
+        source, head = _keras_hub_classifier(directory)
         backbone = _encoder_of_keras_hub(source, dropout)
         tokenizer = _tokenizer(directory, backbone)
     else:
@@ -155,22 +163,70 @@ def load_text_classifier(
         backbone = huggingface.make_backbone(config)
         tokenizer = _tokenizer(directory, backbone)
         tensors = huggingface.read_tensors(directory)
-        if not huggingface.load_encoder(backbone, tensors):
+        has_pooler = huggingface.load_encoder(backbone, tensors)
+        if not has_pooler:
             _LOGGER.warning(
                 "%s has no pooler: its weights are new, as those of the head",
                 directory,
             )
+        head = _hugging_face_head(tensors, config, has_pooler)
     # Many configs have the key with `null` for the encoder's own rate.
     rate = config.get("classifier_dropout")
     if rate is None:
         rate = backbone.dropout
-    return BertTextClassifier(
+    model = BertTextClassifier(
         backbone,
         num_classes,
         tokenizer=tokenizer,
         dropout=rate,
         initializer_range=backbone.initializer_range,
     )
+    shapes = [w.shape for w in model.output_dense.get_weights()]
+    if [np.shape(part) for part in head] == shapes:
+        model.output_dense.set_weights(head)
+    elif head:
+        _LOGGER.warning(
+            "%s has a trained head that is none of %d classes on the pooled "
+            "token (%s): the head is new",
+            directory,
+            num_classes,
+            ", ".join(str(np.shape(part) or part) for part in head),
+        )
+    return model
+
+
+def _hugging_face_head(tensors, config, has_pooler):
+    """Kernel and bias of a classifier's head; of others, what it is called."""
+    heads = sorted({name.partition(".")[0] for name in tensors} - _NO_TASK)
+    is_other = config.get("architectures") == ["BertForMultipleChoice"]
+    is_other |= config.get("problem_type") == "multi_label_classification"
+    if is_other or not has_pooler or heads != ["classifier"]:
+        return heads
+    names = ("classifier.weight", "classifier.bias")
+    return [tensors[n].astype("float32").T for n in names if n in tensors]
+
+
+def _keras_hub_classifier(directory):
+    """The encoder, and what `_hugging_face_head` gives."""
+    models, path = keras_hub.models, str(directory)
+    task = _task_class(directory)
+    if task != "BertTextClassifier":
+        # The head of a masked LM is none of a task.
+        other = {task} - {None, "BertMaskedLM"}
+        return models.BertBackbone.from_preset(path), sorted(other)
+    source = models.BertTextClassifier.from_preset(path, preprocessor=None)
+    activation = keras.activations.serialize(source.activation)
+    if activation not in ("linear", "softmax"):
+        return source.backbone, [activation]
+    return source.backbone, source.output_dense.get_weights()
+
+
+def _task_class(directory):
+    """The class of a task in keras-hub layout, where its weights are there."""
+    task = directory / "task.json"
+    if task.exists() and (directory / "task.weights.h5").exists():
+        return presets.read_json(task)["class_name"]
+    return None
 
 
 def _is_tied(tensors, config, directory):
@@ -208,18 +264,14 @@ def _tokenizer(directory, backbone):
 def _masked_lm_of_keras_hub(directory):
     # keras-hub's own `from_preset` gives a random head where there is none,
     # without a word.
-    task = directory / "task.json"
-    task_class = None
-    if task.exists():
-        task_class = presets.read_json(task)["class_name"]
-    weights = directory / "task.weights.h5"
-    if task_class != "BertMaskedLM" or not weights.exists():
+    task_class = _task_class(directory)
+    if task_class != "BertMaskedLM":
         raise ValueError(
             "`preset` must have a masked-LM head: in keras-hub layout the "
             "task.json of a BertMaskedLM and task.weights.h5; where there is "
             "only an encoder, take a masked LM in Hugging Face layout, such "
             "as 'hf://google-bert/bert-base-uncased'. Received: "
-            f"{str(directory)!r} with a task.json of {task_class!r} and files "
+            f"{str(directory)!r} with the task {task_class!r} and files "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
     source = keras_hub.models.BertMaskedLM.from_preset(

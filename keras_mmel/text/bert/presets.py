@@ -42,8 +42,10 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
     directory = pathlib.Path(name)
     if not directory.is_dir():
         raise FileNotFoundError(
-            "`preset` must be 'hf://owner/name', 'kaggle://...' or a local "
-            f"directory, and there is no such one. Received: preset={name!r}"
+            "`preset` must be 'hf://owner/name', a handle of Kaggle "
+            "('kaggle://keras/bert/keras/NAME' for what keras-hub calls NAME) "
+            "or a local directory, and there is no such one. Received: "
+            f"preset={name!r}"
         )
     return directory
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +106,23 @@ def check_max_length(max_length: int | None, longest: int) -> int:
     return max_length
 
 
+def check_class(tokenizer: Any, *methods: str) -> None:
+    """Raises `TypeError` for the tokenizer of another library.
+
+    Args:
+        tokenizer: What was given for it.
+        *methods: What it must have.
+    """
+    if not all(hasattr(tokenizer, name) for name in methods):
+        kind = type(tokenizer)
+        raise TypeError(
+            "`tokenizer` must be a `keras_mmel.text.Tokenizer`: that of "
+            "`load_text_classifier(...)`, `Tokenizer.from_directory(...)`, or "
+            "of transformers' fast ones `Tokenizer(theirs.backend_tokenizer)`. "
+            f"Received: {kind.__module__}.{kind.__qualname__}"
+        )
+
+
 class Tokenizer:
     """The WordPiece tokenizer of a BERT checkpoint.
 
@@ -140,6 +158,7 @@ class Tokenizer:
     """
 
     def __init__(self, tokenizer):
+        check_class(tokenizer, "to_str")
         self._read(tokenizer.to_str())
 
     def _read(self, text):
@@ -175,6 +194,12 @@ class Tokenizer:
             self.vocabulary[i] = piece
         added = state.get("added_tokens") or []
         banned = {a["content"] for a in added if a.get("special")}
+        if matched := sorted({a["content"] for a in added} - banned):
+            raise ValueError(
+                "`tokenizer` must have no added tokens but special ones, which "
+                "cannot be served; append them to the vocabulary, as pieces. "
+                f"Received: the added tokens {matched[:5]}"
+            )
         banned.update(SPECIAL, [""])
         is_banned = [
             piece in banned or _UNUSED.fullmatch(piece) is not None

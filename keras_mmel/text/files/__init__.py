@@ -1,5 +1,11 @@
 """The files of augmented examples: made once, read by anything."""
 
+# ruff: noqa: E402
+from keras_mmel import extras
+
+# Before the files that import it, for the line that says what is missing.
+extras.need("tensorflow")
+
 from keras_mmel.text.files.augmenting import write_augmented
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import read_manifest

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 from keras_mmel.counts import check_count
 from keras_mmel.text.files import shards
+from keras_mmel.text.files.directory import finish
 from keras_mmel.text.files.processes import write_in_processes
+from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.files.writing import Written
 from keras_mmel.text.files.writing import make_manifest
 from keras_mmel.text.files.writing import own_shards
@@ -60,7 +62,8 @@ def write_augmented(
             them and not here: one model less in memory. The script that
             starts them begins at `if __name__ == "__main__":`.
         progress: Whether to show a bar with sentences a second and the time
-            left.
+            left; and in the end how many examples have fewer samples than
+            asked for, and the share of words that the masked LM does not know.
 
     Returns:
         A `Written`: how many shards were made, and which are still missing.
@@ -96,6 +99,9 @@ def write_augmented(
         write_augmented("augmented", source, make_augmenter, processes=2)
     ```
     """
+    if progress:
+        for note in getattr(source, "notes", ()):
+            print(f"Note: {note}.", flush=True)
     if check_count("processes", processes, 1) > 1:
         # Only the processes know what the augmenter is.
         manifest = make_manifest(source, num_shards, split, made={})
@@ -117,7 +123,11 @@ def write_augmented(
             )
         num_written = sum(written.num_written for written in results)
         missing = manifest.missing(shards.as_path(directory))
-        return Written(num_written, num_shards, missing)
+        if not missing:
+            finish(shards.as_path(directory), manifest)
+        written = Written(num_written, num_shards, missing)
+        _tell(directory, written, progress)
+        return written
     if callable(augmenter):
         augmenter = augmenter()
     if augmenter is None:
@@ -127,7 +137,7 @@ def write_augmented(
     else:
         function = functools.partial(_augment, augmenter)
         made_by = augmenter.get_config()
-    return write_records(
+    written = write_records(
         directory,
         source,
         function,
@@ -137,6 +147,15 @@ def write_augmented(
         split=split,
         progress=progress,
     )
+    _tell(directory, written, progress)
+    return written
+
+
+def _tell(directory, written, progress):
+    """Prints what became of the texts, once all are there."""
+    if progress and not written.missing:
+        if line := AugmentedFiles(directory).describe_samples():
+            print(line, flush=True)
 
 
 def shard_writer(

@@ -19,6 +19,8 @@ MANIFEST = "augmented.json"
 DATASET_INFO = "dataset_info.json"
 """TFDS's own description; written last, so it marks a finished directory."""
 
+_OF_TFDS = {DATASET_INFO, "features.json", "label.labels.txt"}
+
 # Of manifest and records; it rises with any change of their layout.
 _FORMAT = 2
 
@@ -99,8 +101,8 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
 
     Raises:
         FileNotFoundError: If there is none.
-        ValueError: If the files are of another format than this version of
-            the package writes.
+        ValueError: If the manifest is damaged, or the files are of another
+            format than this version of the package writes.
     """
     path = shards.as_path(directory) / MANIFEST
     if not path.is_file():
@@ -109,17 +111,24 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
             f"Received: directory={str(directory)!r}, which has no "
             f"{MANIFEST!r}"
         )
-    fields = json.loads(path.read_text(encoding="utf-8"))
-    file_format = fields.pop("format", None)
-    if file_format != _FORMAT:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        file_format = fields.pop("format")
+        if file_format == _FORMAT:
+            if fields["label_names"] is not None:
+                fields["label_names"] = tuple(fields["label_names"])
+            return Manifest(**fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
-            f"`directory` must hold files of format {_FORMAT}, which this "
-            f"version of the package writes. Received: "
-            f"directory={str(directory)!r}, of format {file_format!r}"
-        )
-    if fields["label_names"] is not None:
-        fields["label_names"] = tuple(fields["label_names"])
-    return Manifest(**fields)
+            f"The file {MANIFEST!r} is damaged. Delete it and run the command "
+            "that made it again: it keeps the shards that are whole. "
+            f"Received: {str(path)!r}: {type(error).__name__}: {error}"
+        ) from error
+    raise ValueError(
+        f"`directory` must hold files of format {_FORMAT}, which this version "
+        f"of the package writes. Received: directory={str(directory)!r}, of "
+        f"format {file_format!r}"
+    )
 
 
 def begin(directory: pathlib.Path, manifest: Manifest) -> None:
@@ -151,12 +160,14 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
                 f"{', '.join(only_now)[:300]}"
             )
         return
-    # A manifest alone is that of a run that has not finished a shard.
-    if names not in ([], [MANIFEST]):
+    # A manifest alone is that of a run that has not finished a shard. Shards
+    # without one, whoever writes has looked at.
+    own = {MANIFEST, *_OF_TFDS, *manifest.shards()}
+    if others := sorted(set(names) - own):
         raise ValueError(
             "`directory` must be empty, or that of a run with the same "
             f"settings. Received: directory={str(directory)!r}, which "
-            f"holds {names[0]!r}"
+            f"holds {others[0]!r}"
         )
     shards.write_text(directory / MANIFEST, manifest.to_json())
 
@@ -164,17 +175,19 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
 def finish(directory: pathlib.Path, manifest: Manifest) -> None:
     """Describes a directory for TFDS, once all of its shards are there.
 
-    Several processes may do so at the same time: they write the same.
+    What is there and is damaged is written anew. Several processes may do so at
+    the same time: they write the same.
 
     Args:
         directory: Of the shards.
         manifest: Its manifest.
     """
-    if not (directory / DATASET_INFO).exists():
-        texts = _tfds_files(directory, manifest)
-        # What marks a finished directory comes last.
-        for name in sorted(texts, key=lambda name: name == DATASET_INFO):
-            shards.write_text(directory / name, texts[name])
+    texts = _tfds_files(directory, manifest)
+    # What marks a finished directory comes last.
+    for name in sorted(texts, key=lambda name: name == DATASET_INFO):
+        path = directory / name
+        if not path.exists() or path.read_bytes() != texts[name].encode():
+            shards.write_text(path, texts[name])
     for name in filter(is_left_over, shards.names_in(directory)):
         (directory / name).unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 """Read the files of augmented examples as plain Python values."""
 
+import collections
 import os
 from collections.abc import Iterator
 
@@ -65,6 +66,32 @@ class AugmentedFiles:
     def describe(self) -> dict:
         """Tells how the files were made."""
         return self.manifest.made
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id of words that the masked LM does not know, where there is."""
+        return self.manifest.made.get("augmenter", {}).get("unk_id")
+
+    def describe_samples(self) -> str:
+        """Tells how many samples there are less than were asked for.
+
+        Returns:
+            A sentence, or "" where no `MaskedLMAugmenter` made the samples.
+        """
+        if self.unk_id is None:
+            return ""
+        asked = self.manifest.made["augmenter"]["num_augmented"]
+        views, ids = collections.Counter(), collections.Counter()
+        for record in self.read(0, len(self)):
+            views[len(record.views)] += 1
+            # The first and the last one are [CLS] and [SEP].
+            ids.update(i == self.unk_id for i in record.token_ids[1:-1])
+        fewer = sum(count for num, count in views.items() if num < asked)
+        return (
+            f"{fewer} of {len(self)} examples have fewer samples than asked, "
+            f"{views[0]} none; unknown tokens: "
+            f"{100 * ids[True] / max(ids.total(), 1):.1f} %."
+        )
 
 
 def read_records(directory: str | os.PathLike) -> Iterator[Record]:

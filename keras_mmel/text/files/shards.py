@@ -33,9 +33,10 @@ def as_path(directory: str | os.PathLike) -> pathlib.Path:
         path.exists()
     except (KeyError, tf.errors.UnimplementedError):
         raise ValueError(
-            "`directory` must be on a disk or in an object store: gs://, which "
-            "TensorFlow reads, or s3:// and others of fsspec with its library "
-            "(s3fs) and the environment variable EPATH_USE_TF=false. "
+            "`directory` must be a path on a disk, or in an object store that "
+            "etils.epath knows: gs://, which TensorFlow reads, or s3://, az:// "
+            "and hf:// with the library of fsspec for it (such as s3fs) and "
+            "the environment variable EPATH_USE_TF=false. "
             f"Received: directory={os.fspath(directory)!r}"
         ) from None
     return path

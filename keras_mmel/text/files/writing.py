@@ -12,6 +12,7 @@ from keras_mmel.counts import check_share
 from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.directory import DATASET_INFO
+from keras_mmel.text.files.directory import MANIFEST
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import begin
 from keras_mmel.text.files.directory import finish
@@ -84,12 +85,13 @@ def write_records(
     directory = shards.as_path(directory)
     manifest = make_manifest(source, num_shards, split, made)
     own = dict(own_shards(manifest, shard).values())
+    if not (directory / MANIFEST).exists():
+        _check_lone_shards(directory, manifest, source, function)
     begin(directory, manifest)
     missing = manifest.missing(directory)
     to_write = {name: own[name] for name in missing if name in own}
     total = sum(map(len, own.values()))
     done = total - sum(map(len, to_write.values()))
-    num_classes = len(source.label_names) if source.label_names else None
 
     if to_write:
         # It says that the directory is whole.
@@ -97,8 +99,8 @@ def write_records(
         with progress_bar(source, total, done, progress) as count:
 
             def serialized(numbers):
-                for record in _records_of_shard(source, function, numbers):
-                    yield encode(record, source.label_kind, num_classes)
+                for record in _encoded(source, function, numbers):
+                    yield record
                     count(1)
                 # Another run may have taken over what had no shard yet.
                 begin(directory, manifest)
@@ -106,7 +108,9 @@ def write_records(
             for name, numbers in to_write.items():
                 shards.write_shard(directory / name, serialized(numbers))
         missing = manifest.missing(directory)
-    if not missing:
+    # One of many calls for single shards need not look at what others see.
+    is_marked = (directory / DATASET_INFO).exists()
+    if not missing and (to_write or shard is None or not is_marked):
         finish(directory, manifest)
     return Written(len(to_write), manifest.num_shards, missing)
 
@@ -164,8 +168,23 @@ def own_shards(
     return dict(named_shards[share_of(num_shards, index, count)])
 
 
-def _records_of_shard(source, function, numbers):
+def _check_lone_shards(directory, manifest, source, function):
+    """Looks at shards without a manifest: their first records, made anew."""
+    names = set(shards.names_in(directory))
+    for name, numbers in manifest.shards().items():
+        if name in names:
+            stored = next(shards.read_shard(directory / name, len(numbers)))
+            if [stored] != list(_encoded(source, function, numbers[:1])):
+                raise ValueError(
+                    f"`directory` must have {MANIFEST!r} beside its shards, or "
+                    "shards of the same settings; delete it to begin anew. "
+                    f"Received: {str(directory)!r}, where {name!r} is other"
+                )
+
+
+def _encoded(source, function, numbers):
     """Gives the records of one shard, one for each example with its id."""
+    num_classes = len(source.label_names) if source.label_names else None
     ahead, examples = itertools.tee(source.read(numbers.start, numbers.stop))
     # The shorter of the two goes on as `None`, which has no id.
     for example, record in itertools.zip_longest(examples, function(ahead)):
@@ -176,7 +195,7 @@ def _records_of_shard(source, function, numbers):
                 "There must be a record for each example, with its id. "
                 f"Received: {example_id!r} for {expected!r}"
             )
-        yield record
+        yield encode(record, source.label_kind, num_classes)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_mmel.counts import check_count
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.bert.tokenizer import check_class
 from keras_mmel.text.bert.tokenizer import longest_first
 from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.reader import AugmentedFiles
@@ -90,6 +91,7 @@ def load_table(
 
     Raises:
         FileNotFoundError: If there are no such files.
+        TypeError: If the tokenizer is that of another library.
         ValueError: If there are no ids and no tokenizer.
 
     Example:
@@ -103,6 +105,8 @@ def load_table(
     """
     if isinstance(data, TokenTable):
         return data
+    if tokenizer is not None:
+        check_class(tokenizer, "encode", "fingerprint")
     # Only files have ids that somebody made already.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)

@@ -97,8 +97,8 @@ def _read(row, column, names):
         value = value.strip()
     if value is None or value == "":
         return None
-    if names and value in names:
-        return names.index(value)  # also where the names are numbers
+    if names and str(value) in names:
+        return names.index(str(value))  # also where the names are numbers
     if isinstance(value, str):
         # What is no number is a word, and stays as it is.
         with contextlib.suppress(ValueError):

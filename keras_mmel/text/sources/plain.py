@@ -4,6 +4,7 @@ In plain and in wide form a row is an example, without views or with them; in
 long form, as other tools write augmented text, a row is a view.
 """
 
+import itertools
 import pathlib
 from collections.abc import Sequence
 
@@ -218,6 +219,25 @@ def as_source(
             Record(example_id, texts, value, views=tuple(map(View, new_views)))
         )
     notes = []
+    numbered = kind == "class" and not names
+    classes = {int(label or 0) for label in labels} if numbered else set()
+    if missing := max(classes, default=-1) + 1 - len(classes):
+        first = next(i for i in itertools.count() if i not in classes)
+        notes.append(
+            f"{missing} of {missing + len(classes)} classes have no example, "
+            f"the first is {first}: labels are counted from 0, and others need "
+            "`label_names`"
+        )
+    empty = [
+        row.line
+        for _, row, texts, _ in groups
+        if not all(map(str.strip, texts))
+    ]
+    if empty:
+        notes.append(
+            f"{len(empty)} examples have an empty text, the first in "
+            f"{rows[0].table.unit} {empty[0]}"
+        )
     if num_dropped:
         notes.append(
             f"{num_dropped} views are left out, equal to their original or to "

@@ -68,7 +68,10 @@ class Row(dict):
             try:
                 cell = json.loads(cell)
             except json.JSONDecodeError as error:
-                self.fail(f"{column!r} is no JSON list: {error}")
+                self.fail(
+                    f"{column!r} is no JSON list, as json.dumps writes it (and "
+                    f"pandas does not): {error}"
+                )
         if cell is None or cell == "":
             return []
         views = cell if isinstance(cell, list) else [cell]
@@ -188,7 +191,8 @@ class Table:
     def _read_csv(self, reader):
         line = 1
         try:
-            self.columns = tuple(next(reader, []))
+            # Many write a space behind the comma.
+            self.columns = tuple(name.strip() for name in next(reader, []))
             if not self.columns:
                 self.fail("no header with the names of the columns", 1)
             for name in self.columns:

@@ -121,7 +121,14 @@ def prepared(name: str, data_dir: str | os.PathLike | None = None) -> Any:
     """
     tfds = extras.need("tensorflow_datasets", "datasets")
     if pathlib.Path(name, "features.json").is_file():
-        return tfds.builder_from_directory(name)
+        try:
+            return tfds.builder_from_directory(name)
+        except Exception as error:  # of protobuf, too
+            raise ValueError(
+                "the files dataset_info.json and features.json must be whole; "
+                "where `augment`, `label` or `import` made them, the same "
+                f"command writes them anew. Received: {str(name)!r}: {error}"
+            ) from error
     builder = tfds.builder(name, data_dir=data_dir)
     if data_dir is None:
         builder.download_and_prepare()

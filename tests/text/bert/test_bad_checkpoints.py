@@ -87,7 +87,7 @@ def test_truncated_weights(tmp_path):
 def test_files_that_are_missing(tmp_path, directory):
     (directory / FILE).rename(directory / "pytorch_model.bin")
     for load in LOADERS:
-        message = "no other.*pytorch_model.bin"
+        message = "no other.*save_pretrained.*pytorch_model.bin"
         refused(directory, message, FileNotFoundError, load)
     directory = tiny.make_checkpoint(tmp_path / "shards", shards=3)
     name = "model-00002-of-00003.safetensors"
@@ -116,7 +116,9 @@ def test_configs_that_do_not_fit(directory, changed, message):
 
 
 def test_presets_that_are_not_there(tmp_path, monkeypatch):
-    refused("nowhere", "hf://owner/name.*'nowhere'", FileNotFoundError)
+    refused(
+        "nowhere", "hf://owner/name.*keras/NAME.*'nowhere'", FileNotFoundError
+    )
     refused(tmp_path, r"a config.json.*\[\]", FileNotFoundError)
     (tmp_path / "config.json").write_text("{")
     refused(tmp_path, "must be readable.*config.json")

@@ -76,7 +76,7 @@ def test_tokenizer_cuts_as_bert_does(preset, tmp_path):
 def test_presets_that_are_refused(preset, tmp_path):
     directory = tmp_path / "encoder"
     preset[1].backbone.save_to_preset(str(directory))
-    with pytest.raises(ValueError, match="masked-LM head.*of None"):
+    with pytest.raises(ValueError, match="masked-LM head.*the task None"):
         load_masked_lm(directory)
     with pytest.raises(FileNotFoundError, match="must have a tokenizer"):
         load_text_classifier(directory, 2)
@@ -86,7 +86,7 @@ def test_presets_that_are_refused(preset, tmp_path):
     with pytest.raises(OSError, match="truncated"):
         load_masked_lm(directory)
     (directory / "task.weights.h5").unlink()
-    with pytest.raises(ValueError, match="task.weights.h5.*'BertMaskedLM'"):
+    with pytest.raises(ValueError, match="task.weights.h5.*the task None"):
         load_masked_lm(directory)
     config = {"class_name": "RobertaBackbone", "registered_name": "x>R"}
     (tmp_path / "config.json").write_text(json.dumps(config))

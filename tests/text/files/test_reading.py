@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -62,3 +64,69 @@ def test_files_of_another_format_are_refused(written, other):
     for uses in (files.read_manifest, files.AugmentedFiles, fakes.write):
         with pytest.raises(ValueError, match=f"format 2.*of format {other}"):
             uses(written)
+
+
+def edited(path, **changed):
+    fields = json.loads(path.read_text()) | changed
+    kept = {name: v for name, v in fields.items() if v != "gone"}
+    return json.dumps(kept).encode()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: b"", "JSONDecodeError: Expecting value"),
+        (lambda path: path.read_bytes()[:100], "JSONDecodeError"),
+        (lambda path: b"\xff" + path.read_bytes(), "UnicodeDecodeError"),
+        (lambda path: b"[1]", "TypeError"),
+        (lambda path: b"{}", "KeyError: 'format'"),
+        (lambda path: edited(path, split="gone"), "TypeError.*'split'"),
+        (lambda path: edited(path, spilt="dev"), "TypeError.*'spilt'"),
+        (lambda path: edited(path, num_shards="3"), "TypeError"),
+        (lambda path: edited(path, num_shards=99), "ValueError: `num_shards`"),
+        (lambda path: edited(path, label_names="gone"), "KeyError"),
+    ],
+)
+def test_a_damaged_manifest_is_mended(written, damage, said):
+    """By what its message says: deleting it, and the same command."""
+    path, before = written / "augmented.json", fakes.contents(written)
+    path.write_bytes(damage(path))
+    source, options = fakes.make_source(30, 2, names="nmp"), {"split": "dev"}
+    for uses in (
+        files.read_manifest,
+        files.AugmentedFiles,
+        lambda place: fakes.write(place, source, **options),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"'augmented.json' is damaged. Delete.*({said})"
+        ):
+            uses(written)
+    path.unlink()
+    assert fakes.write(written, source, **options).num_written == 0
+    assert fakes.contents(written) == before
+
+
+def test_shards_of_other_settings_are_not_taken_for_ones_own(written):
+    (written / "augmented.json").unlink()
+    before = fakes.contents(written)
+    source = fakes.make_source(30, 2, names="nmp")
+    message = "must have 'augmented.json' beside.*or-00000-of-00003' is other"
+    message = message.replace("or-", "-")
+    with pytest.raises(ValueError, match=message):
+        fakes.write(written, source, fakes.FakeAugmenter(1), split="dev")
+    assert fakes.contents(written) == before
+
+
+@pytest.mark.parametrize("name", ["dataset_info.json", "features.json"])
+@pytest.mark.parametrize("damage", [b"", b"{", b"{}", b"\xff", None])
+def test_damaged_files_of_tfds_are_mended(written, name, damage):
+    before = fakes.contents(written)
+    if damage is None:
+        (written / name).unlink()
+    else:
+        (written / name).write_bytes(damage)
+        with pytest.raises(ValueError, match=f"{name}.* must be whole.*writes"):
+            files.from_tfds(str(written), "dev", "text_a")
+    source = fakes.make_source(30, 2, names="nmp")
+    assert fakes.write(written, source, split="dev").num_written == 0
+    assert fakes.contents(written) == before

@@ -1,14 +1,19 @@
 import dataclasses
+import logging
 
 import keras
 import numpy as np
 import pytest
 import scipy.special
+import tensorflow as tf
 
+from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import files
 from keras_mmel.text import label_augmented
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.reading import teacher as teachers
+from keras_mmel.text.reading.token_table import make_table
 from tests.text import made_records
 from tests.text import tiny
 
@@ -123,3 +128,67 @@ def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     data = write(tmp_path / "values", records, num_shards=1)
     fails(ValueError, "one output.*3 outputs", data, teacher)
     fails(TypeError, "Received: Sequential", directory, keras.Sequential())
+
+
+def test_agreement_with_the_labels_is_printed(
+    tmp_path, records, teacher, capsys
+):
+    """Hidden labels are left out; so is the line where none is known."""
+    said = predict(teacher, records).argmax(1)
+    labels = [*said[:5], *((said[5:9] + 1) % 3), *[-1] * 11]
+
+    def out(name, labels):
+        rows = [
+            dataclasses.replace(
+                record, label=label if label is None else int(label)
+            )
+            for record, label in zip(records, labels, strict=True)
+        ]
+        data = made_records.write(tmp_path / name, rows, teacher.tokenizer)
+        label_augmented(data, teacher, tmp_path / f"{name}_labelled")
+        return capsys.readouterr().out
+
+    expected = "agrees with the labels of 5 of 9 originals, 55.6 %.\n"
+    assert out("some", labels).endswith(expected)
+    assert out("none", [None] * 20) == ""
+
+
+def test_agreement_of_values(tmp_path, capsys):
+    model = tiny.make_classifier(tmp_path / "teacher", 1)
+    records = made_records.make_records(4, model.tokenizer, regression=True)
+    said = predict(model, records, values=True)[:, 0]
+    rows = [
+        dataclasses.replace(record, label=float(value + gap))
+        for record, value, gap in zip(
+            records, said, (0.1, -0.4, 0.6, 3.0), strict=True
+        )
+    ]
+    data = made_records.write(tmp_path / "data", rows, model.tokenizer)
+    label_augmented(data, model, tmp_path / "out")
+    assert "2 of 4 originals, 50.0 %." in capsys.readouterr().out
+
+
+def test_labels_counted_from_1_are_refused(tmp_path, records, teacher):
+    """A teacher of three classes has not the class 3."""
+    rows = [dataclasses.replace(r, label=1 + int(r.label)) for r in records]
+    data = made_records.write(tmp_path / "data", rows, teacher.tokenizer)
+    with pytest.raises(
+        ValueError, match="from 0.*of 3 classes for the label 3"
+    ):
+        label(data, teacher, tmp_path / "out")
+
+
+def test_many_in_a_process_are_not_warned_of(teacher, masked_lm):
+    """TensorFlow counts the traces of a function, also of new ones."""
+    said = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())
+    tf.get_logger().addHandler(handler)
+    table = make_table(
+        [files.Record("0", ("a film",))], teacher.tokenizer, max_length=8
+    )
+    for _ in range(6):
+        teachers.predictor(teacher, 2)(table)
+        MaskedLMAugmenter(masked_lm).augment(["a good film"])
+    tf.get_logger().removeHandler(handler)
+    assert not said

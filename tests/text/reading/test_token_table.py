@@ -1,8 +1,14 @@
 import dataclasses
 
+import keras_hub
 import numpy as np
 import pytest
 
+from keras_mmel.text import Tokenizer
+from keras_mmel.text import load_table
+from keras_mmel.text import read_augmented
+from keras_mmel.text import read_plain
+from keras_mmel.text.files import InMemory
 from keras_mmel.text.reading import token_table
 from keras_mmel.text.reading.token_table import make_table
 from tests.text import made_records
@@ -73,3 +79,30 @@ def test_what_no_table_is_made_of(tokenizer):
     fails(r"\[2, 3\]", records + without, tokenizer)
     records[2] = dataclasses.replace(records[2], label=None)
     fails("1 of 3 without one", records, tokenizer)
+
+
+@pytest.mark.parametrize("data", ["files", "source"])
+def test_tokenizers_of_other_libraries_are_named(tmp_path, tokenizer, data):
+    records = made_records.make_records(3, tokenizer)
+    source = InMemory(records, "class")
+    given = source if data == "source" else tmp_path
+    made_records.write(tmp_path, records, tokenizer)
+    theirs = keras_hub.models.BertTokenizer(tokenizer.vocabulary)
+    way = r"keras_mmel.text.Tokenizer`.*Tokenizer\(theirs.backend_tokenizer\)"
+    for other, name in (
+        (theirs, "BertTokenizer"),
+        (tokenizer.tokenizer, "tokenizers.Tokenizer"),
+        ("shared/bert", "builtins.str"),
+    ):
+        reads = [load_table, read_plain]
+        if data == "files":
+            reads.append(read_augmented)
+        for read in reads:
+            with pytest.raises(TypeError, match=f"{way}.*{name}"):
+                read(given, tokenizer=other)
+        if other is not tokenizer.tokenizer:
+            with pytest.raises(TypeError, match=f"{way}.*{name}"):
+                Tokenizer(other)
+    # The way that is named.
+    again = Tokenizer(tokenizer.tokenizer)
+    assert len(load_table(given, again)) == 3

@@ -185,6 +185,51 @@ def test_label_names_may_be_given(tmp_path, cells, names, labels):
     assert [example.label for example in source.records] == labels
 
 
+def test_labels_of_json_may_be_names_that_are_numbers(tmp_path):
+    """Counted from 1, for example."""
+    path = write_jsonl(
+        tmp_path / "x.jsonl", [{"t": "a", "y": y} for y in (2, 1)]
+    )
+    source = sources.from_jsonl(path, "t", "y", label_names=["1", "2"])
+    assert [example.label for example in source.records] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        ("1212", "1 of 3 classes have no example, the first is 0: labels are"),
+        (["0", "3"], "2 of 4 classes have no example, the first is 1:"),
+        (["1999", "2019"], "2018 of 2020 classes have no example"),
+        ("0102", None),
+        (["1.5", "2"], None),
+        ("", None),
+    ],
+)
+def test_classes_without_an_example_are_noted(tmp_path, labels, note):
+    notes = read_labels(tmp_path, labels or [""]).notes
+    assert [text[: len(note or "")] for text in notes] == (
+        [note] if note else []
+    )
+    if note:
+        names = sorted(set(labels))
+        assert read_labels(tmp_path, labels, label_names=names).notes == ()
+
+
+def test_empty_texts_are_noted(tmp_path):
+    """As pandas writes a missing one."""
+    path = write_csv(tmp_path / "x.csv", [["t", "u"], ["a", "b"], ["", "c"]])
+    (note,) = sources.from_csv(path, ["t", "u"]).notes
+    assert note == "1 examples have an empty text, the first in line 3"
+    assert sources.from_csv(path, "u").notes == ()
+
+
+def test_names_of_columns_may_have_spaces_around(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('"text", label \n"a film", 1\n')
+    (record,) = sources.from_csv(path, "text", "label").records
+    assert (record.texts, record.label) == (("a film",), 1)
+
+
 # What is wrong is named, with the line
 
 
@@ -215,6 +260,11 @@ NAMES = CSV | {"label_names": ["p", "n"]}
         (b"t,y\na,2\n", NAMES, "line 2: 'y' is none of the label names"),
         (b"t,y\na,\n", ID, "line 2: 'y' must be a word or an integer"),
         (b"t,y\na,[\n", CSV | {"views": "y"}, "line 2: 'y' is no JSON list"),
+        (
+            b"t,y\na,['b']\n",
+            CSV | {"views": "y"},
+            "json.dumps .* pandas does n",
+        ),
         (b"t,y\na, \n", CSV | {"views": "y"}, "line 2: an empty view"),
     ],
 )
