@@ -15,6 +15,7 @@ from keras_mmel.text.files.writing import Written
 from keras_mmel.text.files.writing import write_records
 
 # Whoever writes files needs a source: those of the room below are here too.
+from keras_mmel.text.sources.columns import from_columns
 from keras_mmel.text.sources.plain import from_csv
 from keras_mmel.text.sources.plain import from_jsonl
 from keras_mmel.text.sources.records import InMemory
@@ -31,6 +32,7 @@ __all__ = [
     "Source",
     "View",
     "Written",
+    "from_columns",
     "from_csv",
     "from_jsonl",
     "from_tfds",

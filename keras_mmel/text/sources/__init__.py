@@ -4,6 +4,7 @@ A source is an `InMemory` of records, or anything like it. Whoever adds one
 writes a function that returns one, as `from_long` does.
 """
 
+from keras_mmel.text.sources.columns import from_columns
 from keras_mmel.text.sources.labels import describe_labels
 from keras_mmel.text.sources.plain import from_csv
 from keras_mmel.text.sources.plain import from_jsonl
@@ -14,6 +15,7 @@ from keras_mmel.text.sources.tfds import from_tfds
 __all__ = [
     "BadFile",
     "describe_labels",
+    "from_columns",
     "from_csv",
     "from_jsonl",
     "from_long",

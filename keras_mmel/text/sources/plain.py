@@ -96,7 +96,7 @@ def from_jsonl(
     Raises:
         ValueError: As in `from_csv`.
     """
-    is_list = pathlib.Path(path).suffix.lower() == ".json"
+    is_list = str(path).lower().endswith(".json")
     table = Table(path, "json" if is_list else "jsonl")
     return _one_a_row(table, text, label, id, label_names, views)
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from typing import Any
 from typing import Protocol
 
 
@@ -48,8 +49,8 @@ class Record:
     teacher: tuple[float, ...] = ()
 
 
-def as_text(texts: tuple[str, ...]) -> str | tuple[str, ...]:
-    """Gives the texts of a record as tokenizers take them."""
+def as_text(texts: tuple[Any, ...]) -> Any:
+    """Gives the texts of a record as tokenizers take them: one, or a pair."""
     return texts[0] if len(texts) == 1 else texts
 
 
@@ -100,6 +101,8 @@ class InMemory:
         notes: Sentences that tell the user what was done to the data.
 
     Raises:
+        TypeError: If they hold something else: an id that is no string, or
+            texts that are no tuple of one or two.
         ValueError: If there is no record, or an id occurs twice.
 
     Example:
@@ -126,6 +129,7 @@ class InMemory:
             raise ValueError("There must be examples. Received: none")
         number_by_id: dict[str, int] = {}
         for number, record in enumerate(self.records):
+            _check_record(record)
             first = number_by_id.setdefault(record.example_id, number)
             if first != number:
                 raise ValueError(
@@ -157,3 +161,18 @@ class InMemory:
     def describe(self) -> dict:
         """Tells where the examples are from."""
         return self._description
+
+
+def _check_record(record):
+    is_record = isinstance(record, Record)
+    fits = is_record and isinstance(record.example_id, str)
+    for row in (record, *record.views) if fits else ():
+        texts = row.texts if isinstance(row.texts, tuple | list) else ()
+        fits &= len(texts) in (1, 2) and all(isinstance(t, str) for t in texts)
+    if not fits:
+        raise TypeError(
+            "A `Record` has a string as `example_id`, str(7) for the number 7, "
+            "and as `texts`, as its views have, a tuple of one string, or of "
+            "two for a pair; columns go to `from_columns`. "
+            f"Received: {record!r:.200}"
+        )

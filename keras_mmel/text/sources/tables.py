@@ -129,10 +129,20 @@ class Table:
         quoting: str = "csv",
         delimiter: str | None = None,
     ):
-        self.path = pathlib.Path(path)
+        if not isinstance(path, str | pathlib.PurePath):
+            raise TypeError(
+                "`path` must be that of a file; what is in memory goes to "
+                f"`from_columns`. Received: {type(path).__name__}"
+            )
+        self.path: pathlib.Path | str = pathlib.Path(path)
         self.columns: tuple[str, ...] = ()
         self.rows: list[Row] = []
         suffix = self.path.suffix.lower()
+        if suffix in (".parquet", ".arrow", ".feather"):
+            self.fail(
+                "no table of text; read it with pandas, pyarrow or datasets, "
+                "and give what comes to `from_columns`"
+            )
         kind = kind or suffix[1:]
         self.unit = "object" if kind == "json" else "line"
         data = self.path.read_bytes()
@@ -183,10 +193,11 @@ class Table:
 
     def require(self, *columns: str | None) -> None:
         """Raises `BadFile` unless the file has these columns."""
+        line = None if self.unit == "row" else 1  # that of the header
         for name in columns:
             if name is not None and name not in self.columns:
                 names = ", ".join(map(repr, self.columns))
-                self.fail(f"no column {name!r}; there are {names}", 1)
+                self.fail(f"no column {name!r}; there are {names}", line)
 
     def _read_csv(self, reader):
         line = 1

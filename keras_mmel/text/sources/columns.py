@@ -1,0 +1,108 @@
+"""Examples in columns in memory: pandas, pyarrow, datasets, a dict of lists."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_mmel.text.sources.plain import as_columns
+from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.tables import Row
+from keras_mmel.text.sources.tables import Table
+
+
+def from_columns(
+    data: Any,
+    texts: str | Sequence[str],
+    label: str | None = None,
+    label_names: Sequence[str] | None = None,
+) -> InMemory:
+    """Reads examples from anything with columns, an example in each row.
+
+    That is a DataFrame of pandas or polars, a table of pyarrow, a
+    `datasets.Dataset` or a dict of lists; no such library is needed. The id of
+    an example is the number of its row, from 0.
+
+    Args:
+        data: The columns. It is read and checked at once.
+        texts: The column with the text, or the two of a pair.
+        label: The column with the labels, by the rules of `from_csv`. A missing
+            one (NaN) is as an empty cell.
+        label_names: As in `from_csv`; a `datasets.Dataset` has its own.
+
+    Returns:
+        A source for `write_augmented` and `read_plain`.
+
+    Raises:
+        TypeError: If `data` has no columns.
+        ValueError: If a column or a value is missing or of another kind; the
+            row is named, counted from 1.
+
+    Example:
+
+    ```python
+    from keras_mmel.text.files import from_columns
+
+    source = from_columns(
+        {"review": ["so good", "too long"], "stars": [5, 1]}, "review", "stars"
+    )
+    ```
+    """
+    names = as_columns("texts", texts)
+    table = _Columns(data, names if label is None else (*names, label))
+    groups = [
+        (str(number), row, row.texts(names), ())
+        for number, row in enumerate(table.rows)
+    ]
+    features = getattr(data, "features", None)
+    if label_names is None and isinstance(features, Mapping):
+        label_names = getattr(features.get(label), "names", None)
+    return as_source(groups, label, label_names, {"text": list(names)})
+
+
+class _Columns(Table):
+    """The wanted columns of some data, as a table."""
+
+    def __init__(self, data, wanted):
+        self.path, self.unit, self.rows = type(data).__name__, "row", []
+        # A table of pyarrow has its arrays as `columns`.
+        names = getattr(data, "column_names", getattr(data, "columns", None))
+        if isinstance(data, Mapping):
+            names = list(data)
+        if names is None:
+            raise TypeError(
+                "`data` must have columns, as a DataFrame, a table of pyarrow, "
+                "a `datasets.Dataset` or a dict of lists have them. "
+                f"Received: {self.path}"
+            )
+        self.columns = tuple(names)
+        self.require(*wanted)
+        columns = [_values(data[name]) for name in wanted]
+        sizes = set(map(len, columns))
+        if len(sizes) > 1 or sizes == {0}:
+            self.fail(f"columns of one length, not empty. Received: {sizes}")
+        for line, cells in enumerate(zip(*columns, strict=True), start=1):
+            values = zip(wanted, cells, strict=True)
+            self.rows.append(Row(values, self, line))
+        content = json.dumps(columns, default=repr).encode()
+        self.facts = {"columns": hashlib.sha256(content).hexdigest()}
+
+
+def _values(column):
+    for name in ("to_pylist", "tolist", "to_list"):
+        if hasattr(column, name):
+            column = getattr(column, name)()
+            break
+    return [_plain(value) for value in column]
+
+
+def _plain(value):
+    """A value of Python; None for what pandas has where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_missing = type(value).__name__ == "NAType" or value != value
+    return None if is_missing else value

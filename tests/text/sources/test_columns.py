@@ -1,0 +1,152 @@
+"""Columns in memory give what the same rows in a CSV file give."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from keras_mmel.text import files
+from keras_mmel.text.files import InMemory
+from keras_mmel.text.files import Record
+from keras_mmel.text.files import View
+from keras_mmel.text.files import from_columns
+from keras_mmel.text.files import from_csv
+from keras_mmel.text.files import from_jsonl
+
+TEXTS = ["so good", "two\nlines", "an old\u2028film", ""]
+
+
+class Frame:
+    """What a DataFrame is asked for, without pandas."""
+
+    def __init__(self, columns):
+        self._columns = columns
+        self.columns = tuple(columns)
+
+    def __getitem__(self, name):
+        return np.array(self._columns[name], object)
+
+
+class NAType:
+    """pandas.NA: no truth value, and equal to nothing."""
+
+    def __eq__(self, other):
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __hash__ = None
+
+
+def containers(columns):
+    """The columns in whatever holds them here."""
+    yield columns
+    yield Frame(columns)
+    pyarrow = pytest.importorskip("pyarrow")
+    yield pyarrow.table(columns)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 1, 1, 0],
+        [2.0, 0.0, 1.0, 2.0],
+        [0.5, 1.5, 2.25, 3.0],
+        ["good", "bad", "bad", "good"],
+        [True, False, True, True],
+        [float("nan")] * 4,
+        None,
+    ],
+)
+def test_labels_are_those_of_a_file(labels, tmp_path):
+    cells = labels or [""] * 4
+    shown = ["" if c != c else int(c) if c is True else c for c in cells]
+    shown = [0 if c is False else c for c in shown]
+    path = tmp_path / "rows.csv"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        rows = zip(TEXTS, TEXTS[::-1], shown, strict=True)
+        csv.writer(file).writerows([("a", "b", "y"), *rows])
+    label = "y" if labels else None
+    expected = from_csv(path, ["a", "b"], label)
+    columns = {"a": TEXTS, "b": TEXTS[::-1]} | ({"y": labels} if labels else {})
+    for data in containers(columns):
+        source = from_columns(data, ["a", "b"], label)
+        assert source.records == expected.records
+        assert source.label_kind == expected.label_kind
+        assert source.label_names == expected.label_names
+        # Another run goes on with the same data alone.
+        other = dict(columns, a=[*TEXTS[:-1], "new"])
+        assert source.describe() != from_columns(other, "a").describe()
+        again = from_columns(data, ["a", "b"], label)
+        assert source.describe() == again.describe()
+        row = source.records[0]
+        assert type(row.texts[0]) is str
+        assert type(row.label) in (int, float, type(None))
+
+
+def test_names_of_classes():
+    class Dataset(dict):
+        """A `datasets.Dataset` knows the names of its classes."""
+
+        column_names = ("text", "y")
+
+    class ClassLabel:
+        names = ("bad", "good")
+
+    data = Dataset(text=["a", "b"], y=[1, 1])
+    data.features = {"text": None, "y": ClassLabel()}
+    assert from_columns(data, "text", "y").label_names == ("bad", "good")
+    assert from_columns(data, "text").label_names is None
+    source = from_columns(dict(data), "text", "y", ["no", "yes"])
+    assert source.label_names == ("no", "yes")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"text": ["a"]}, "dict: no column 'y'; there are 'text'"),
+        ({"text": [], "y": []}, "of one length, not empty"),
+        ({"text": ["a", "b"], "y": [1]}, "of one length"),
+        ({"text": ["a", None], "y": [1, 0]}, "row 2: 'text' is no text"),
+        ({"text": ["a", float("nan")], "y": [1, 0]}, "row 2: 'text' is no"),
+        ({"text": ["a", "b"], "y": [1, NAType()]}, "row 2: 'y' is missing"),
+        ({"text": ["a", "b"], "y": [1, [2]]}, "row 2: 'y' is no label"),
+        ({"text": ["a"], "y": [-1]}, "counted from 0"),
+        ({"train": {}, "test": {}}, "there are 'train', 'test'"),
+    ],
+)
+def test_what_is_wrong_is_named(data, message):
+    with pytest.raises(ValueError, match=message):
+        from_columns(data, "text", "y")
+
+
+def test_who_should_come_by_another_door(tmp_path):
+    with pytest.raises(TypeError, match="`data` must have columns.*list"):
+        from_columns([("a", 1)], "text")
+    for read in (from_csv, from_jsonl):
+        with pytest.raises(TypeError, match="from_columns.*Received: Frame"):
+            read(Frame({"text": TEXTS}), "text")
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1\xa4")
+    with pytest.raises(ValueError, match="rows.parquet: .*from_columns"):
+        from_csv(path, "text")
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (Record(7, ("a",)), r"str\(7\).*Received: Record\(example_id=7"),
+        (Record("7", "ab"), "tuple of one string.*'7', texts='ab'"),
+        (Record("7", ("a", "b", "c")), "tuple of one string"),
+        (Record("7", (b"a",)), "tuple of one string"),
+        (Record("7", ("a",), views=(View("b"),)), "Received: .*texts='b'"),
+        (("7", ("a",)), "`from_columns`.*Received: "),
+    ],
+)
+def test_records_that_are_none(record, message):
+    with pytest.raises(TypeError, match=message):
+        InMemory([record])
+
+
+def test_a_source_like_any_other(tmp_path):
+    source = from_columns({"text": ["a", "b"], "y": [0, 1]}, "text", "y")
+    files.write_augmented(tmp_path, source, progress=False)
+    assert [r.example_id for r in files.read_records(tmp_path)] == ["0", "1"]
