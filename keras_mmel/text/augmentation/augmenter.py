@@ -118,8 +118,9 @@ class MaskedLMAugmenter:
                 "`mask_ratio` must be a number from 0 to 1. Received: "
                 f"mask_ratio={mask_ratio!r}"
             )
-        self.tokenizer = _tokenizer_of(masked_lm, tokenizer)
+        # What is no BERT should not be asked for a tokenizer first.
         self._encoder = take_encoder(masked_lm)
+        self.tokenizer = _tokenizer_of(masked_lm, tokenizer)
         pieces, rows = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
         if pieces > rows:
             raise ValueError(

@@ -3,6 +3,7 @@ import itertools
 import pickle
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 
@@ -295,3 +296,15 @@ def test_one_that_was_used_can_be_sent_to_another_process(augmenter):
     samples = augmenter.augment(["the movie was good"])
     sent = pickle.loads(pickle.dumps(augmenter))
     assert sent.augment(["the movie was good"]) == samples
+
+
+def test_other_masked_lms_are_refused_in_one_line():
+    """Before a tokenizer is asked for, which would not help."""
+    backbone = keras_hub.models.RobertaBackbone(
+        20, 1, 2, 8, 16, max_sequence_length=8
+    )
+    model = keras_hub.models.RobertaMaskedLM(backbone)
+    with pytest.raises(TypeError, match="BERT.*as_text.*RobertaMaskedLM") as e:
+        MaskedLMAugmenter(model)
+    assert "tokenizer" not in str(e.value).split("where")[0]
+    assert "\n" not in str(e.value)
