@@ -14,6 +14,7 @@ from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.losses.of_groups import group_losses
 from keras_mmel.scores.of_views import evaluate_views
+from keras_mmel.tasks import preprocessing
 from keras_mmel.training import replicas
 from keras_mmel.training.fit import GroupTrainer
 
@@ -48,6 +49,11 @@ class MMELModel(GroupTrainer):
     `effective_views` (exp of the entropy of the weights: from 1, all on one
     view, to `num_views`, all alike) and the compiled metrics of view 0, as
     means over the epoch.
+
+    A task of keras-hub prepares its inputs by its `preprocessor` in `fit`,
+    `evaluate` and `predict`. So does its wrapper, each view by itself: give it
+    what the task takes, such as strings or pictures of values from 0 to 255, as
+    arrays or a `tf.data.Dataset`.
 
     A view whose loss is not finite makes the loss of its batch NaN, as in
     plain Keras: the log shows it and `keras.callbacks.TerminateOnNaN` stops.
@@ -316,6 +322,7 @@ class MMELModel(GroupTrainer):
 
     def _losses_and_weights(self, x, y):
         """View losses and weights of a batch of groups, in inference mode."""
+        x, y, _ = preprocessing.prepare(self.model, x, y)
         contract.check_groups(x)
         x = keras.tree.map_structure(ops.convert_to_tensor, x)
         sizes = contract.sizes_of(x)

@@ -16,6 +16,7 @@ from keras_mmel.losses import checks
 from keras_mmel.scores import view_values
 from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.summary import named_scores
+from keras_mmel.tasks import preprocessing
 
 
 def evaluate_views(
@@ -47,6 +48,7 @@ def evaluate_views(
     `original_ece`, and `mean_ece` over all views. With several outputs the
     names of metrics begin with that of their output, as in Keras.
 
+    What a task of keras-hub prepares in `evaluate` it prepares here, too.
     Padding views (`"mask"`) do not count; a teacher's predictions are not
     looked at. `sample_weight` weighs the loss and `weighted_metrics`, as in
     `evaluate`; losses are averaged, whatever their `reduction`. On replicas,
@@ -147,7 +149,8 @@ class ViewScorer:
 
     def _arrays(self, batch):
         """The values of one batch as float64 arrays, after its checks."""
-        x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
+        data = keras.utils.unpack_x_y_sample_weight(batch)
+        x, y, weight = preprocessing.prepare(self._model, *data)
         contract.check_groups(x)
         labels = contract.split_labels(y)
         checks.check_labels(labels, contract.sizes_of(x))

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -9,20 +10,29 @@ import keras
 from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.scores import summary
+from keras_mmel.tasks import preprocessing
 from keras_mmel.training import replicas
 from keras_mmel.training.view_statistics import ViewStatistics
 
 _FIT = inspect.signature(keras.Model.fit)
 
 
-def _on_plain_examples(method):
-    """Marks what takes plain examples, and reports no statistics of views."""
+def _on_examples(method, plain=True):
+    """Prepares what a task prepares, and marks what takes plain examples.
+
+    That reports no statistics of views.
+    """
+    signature = inspect.signature(method)
 
     @functools.wraps(method)
     def wrapper(self, *args, **kwargs):
-        before, self.takes_plain = self.takes_plain, True
+        bound = signature.bind(self, *args, **kwargs)
+        # That of `fit` has batches which `fit` prepared.
+        if "_use_cached_eval_dataset" not in kwargs:
+            preprocessing.prepare_arguments(self.model, bound.arguments)
+        before, self.takes_plain = self.takes_plain, plain
         try:
-            return method(self, *args, **kwargs)
+            return method(*bound.args, **bound.kwargs)
         finally:
             self.takes_plain = before
 
@@ -56,6 +66,11 @@ class GroupTrainer(keras.Model):
         # Keras trains a model whose `call` does not take `training` as in
         # inference, without dropout, and so does its wrapper.
         self._call_has_training_arg = model._call_has_training_arg
+
+    @property
+    def preprocess_samples(self) -> Callable | None:
+        # As a task says it, so that the wrapper is asked like one.
+        return preprocessing.preprocess_of(self.model)
 
     # Building: the wrapper is built when what it wraps is.
 
@@ -113,6 +128,7 @@ class GroupTrainer(keras.Model):
         counter = getattr(x, "epoch_counter", None)
         if counter is not None and counter not in callbacks:
             arguments["callbacks"] = [*callbacks, _EpochFollower(counter)]
+        preprocessing.prepare_arguments(self.model, arguments)
         self._is_fitting = True
         try:
             history = super().fit(**arguments)
@@ -125,7 +141,9 @@ class GroupTrainer(keras.Model):
             )
         return history
 
-    @_on_plain_examples
+    train_on_batch = _on_examples(keras.Model.train_on_batch, plain=False)
+
+    @_on_examples
     @functools.wraps(keras.Model.evaluate)
     def evaluate(self, *args, **kwargs):
         # That of a callback uses the metrics of the epoch, whose log goes on.
@@ -139,9 +157,9 @@ class GroupTrainer(keras.Model):
     def test_step(self, *args, **kwargs):
         return replicas.for_log(super().test_step(*args, **kwargs))
 
-    predict = _on_plain_examples(keras.Model.predict)
-    test_on_batch = _on_plain_examples(keras.Model.test_on_batch)
-    predict_on_batch = _on_plain_examples(keras.Model.predict_on_batch)
+    predict = _on_examples(keras.Model.predict)
+    test_on_batch = _on_examples(keras.Model.test_on_batch)
+    predict_on_batch = _on_examples(keras.Model.predict_on_batch)
 
     @property
     def metrics(self) -> list:

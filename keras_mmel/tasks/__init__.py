@@ -1,0 +1,1 @@
+"""Tasks of keras-hub: a model together with what prepares its inputs."""
