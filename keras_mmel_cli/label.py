@@ -56,14 +56,17 @@ def run(options: argparse.Namespace) -> None:
     with shared.quiet():
         import keras
 
+        from keras_mmel.tasks.preprocessing import preprocess_of
         from keras_mmel.text import BertTextClassifier
         from keras_mmel.text import label_augmented
 
     teacher = keras.saving.load_model(options.teacher, compile=False)
-    if not isinstance(teacher, BertTextClassifier):
+    is_ours = isinstance(teacher, BertTextClassifier)
+    if not is_ours and preprocess_of(teacher) is None:
         raise ValueError(
             "--teacher must be a text classifier, made by "
-            "load_text_classifier and saved by model.save. "
+            "load_text_classifier or a task of keras-hub with its "
+            "preprocessor, and saved by model.save. "
             f"Received: {options.teacher}, which holds a "
             f"{type(teacher).__name__}"
         )

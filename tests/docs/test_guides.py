@@ -13,7 +13,10 @@ import PIL.Image
 import pytest
 import tensorflow as tf
 
+from keras_mmel import text
+from keras_mmel.text import files
 from tests.docs import blocks
+from tests.tasks import small
 from tests.text import tiny
 from tests.text.files import fakes
 
@@ -58,7 +61,10 @@ def test_start(run, tmp_path):
 
 @pytest.mark.slow
 def test_model(run, tmp_path):
-    names = run("model")
+    made = "__import__('tests.tasks.small').tasks.small.image_classifier(8, 3)"
+    preset = r"keras_hub\.models\.ImageClassifier\.from_preset\([^)]*\)"
+    names = run("model", (preset, made))
+    assert names["said"].shape == (96, 3)
     assert (tmp_path / "report.html").is_file()
     assert names["found"]["kind"].shape == (96, 3)
     assert names["mmel"].lambda_p == 1.0
@@ -202,11 +208,23 @@ def test_text(run, tmp_path):
     )
     (tmp_path / "served").mkdir()  # of the run before
     (tmp_path / "served" / "saved_model.pb").touch()
-    names = run("text", (PRESET, str(bert)), (r"epochs=3", "epochs=1"))
+    roberta = tmp_path / "roberta"
+    small.classifier("Roberta").save_to_preset(str(roberta))
+    names = run(
+        "text",
+        (PRESET, str(bert)),
+        (r"epochs=3", "epochs=1"),
+        ("roberta_base_en", str(roberta)),
+    )
     assert set(names["answer"]["label"].numpy()) <= {b"bad", b"good"}
-    x, y = next(iter(names["groups"]))
+    x, y = next(iter(text.read_augmented("labelled", batch_size=16)))
     assert x["views"]["token_ids"].shape[:2] == (16, 5)
     assert y["teacher"].shape == (16, 5, 2)
+    x, _ = next(iter(names["groups"]))
+    assert x["views"].dtype == tf.string and x["views"].shape == (16, 5)
+    assert names["said"].shape == (2, 2)
+    labelled = list(files.read_records("labelled_by_roberta"))
+    assert len(labelled) == 16 and len(labelled[0].teacher) == 2
     loaded = tf.saved_model.load(str(tmp_path / "served"))
     assert "tokenize" in loaded.signatures
     assert (tmp_path / "student.keras").is_file()

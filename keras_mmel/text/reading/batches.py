@@ -11,6 +11,7 @@ from keras_mmel.data import arguments
 from keras_mmel.data import epochs
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.token_table import TokenTable
+from keras_mmel.text.sources.records import as_text
 
 # Lengths are padded to multiples of this. Fewer shapes would cost more: the
 # sentences of some tasks have eleven tokens on average.
@@ -134,8 +135,14 @@ def gatherer(table: TokenTable) -> Callable:
     Returns:
         A function of rows, an integer tensor of any shape, and the length to
         which they are padded. It gives int32 `token_ids`, `segment_ids` and
-        `padding_mask`, each (*rows, length).
+        `padding_mask`, each (*rows, length); of a table of texts, strings
+        (*rows,), or a tuple of two.
     """
+    if table.texts is not None:
+        columns = tuple(map(tf.constant, table.texts))
+        return lambda rows, length: as_text(
+            tuple(tf.gather(column, rows) for column in columns)
+        )
     token_ids = tf.constant(table.token_ids)
     starts = tf.constant(table.starts[:-1])
     lengths = tf.constant(table.lengths)

@@ -31,6 +31,7 @@ def read_augmented(
     window: int = WINDOW,
     drop_remainder: bool = True,
     epoch_counter: EpochCounter | None = None,
+    as_text: bool = False,
 ) -> tf.data.Dataset:
     """Reads groups of views of text, what `MMELModel.fit` takes.
 
@@ -67,6 +68,10 @@ def read_augmented(
         drop_remainder: Whether to leave out a last batch that is not full.
         epoch_counter: Counts the epochs; `MMELModel.fit` finds it by itself.
             `EpochCounter(n)` continues a run after n epochs.
+        as_text: Whether to give texts in place of token ids, to a model that
+            takes texts, such as a task of keras-hub with its preprocessor: `x`
+            is strings (batch, num_views), of pairs a tuple of two. `tokenizer`,
+            `max_length` and the sorting by lengths are then not needed.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
@@ -84,12 +89,24 @@ def read_augmented(
     )
     mmel = keras_mmel.MMELModel(model, "hard")
     ```
+
+    Any classifier of keras-hub:
+
+    ```python
+    model = keras_hub.models.TextClassifier.from_preset(
+        "roberta_base_en", num_classes=2
+    )
+    groups = keras_mmel.text.read_augmented("rte", as_text=True)
+    mmel = keras_mmel.MMELModel(model, "hard")
+    ```
     """
     num_views = check_count("num_views", num_views, 1)
     batching = batches.Batching(
         batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = token_table.load_table(directory, tokenizer, max_length=max_length)
+    table = token_table.load_table(
+        directory, tokenizer, max_length=max_length, as_text=as_text
+    )
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     # All batches have one structure: where any group is short, each has a mask.
@@ -127,6 +144,7 @@ def read_plain(
     window: int = WINDOW,
     drop_remainder: bool = False,
     epoch_counter: EpochCounter | None = None,
+    as_text: bool = False,
 ) -> tf.data.Dataset:
     """Reads plain examples of text, for baselines and for evaluation.
 
@@ -159,6 +177,7 @@ def read_plain(
         window: As of `read_augmented`.
         drop_remainder: As of `read_augmented`.
         epoch_counter: As of `read_augmented`.
+        as_text: As of `read_augmented`; `x` is strings (batch,), or a tuple.
 
     Returns:
         A `tf.data.Dataset` of batches with a known size.
@@ -181,7 +200,9 @@ def read_plain(
     batching = batches.Batching(
         batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = token_table.load_table(data, tokenizer, max_length=max_length)
+    table = token_table.load_table(
+        data, tokenizer, max_length=max_length, as_text=as_text
+    )
     example_labels = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
     row_targets = None
@@ -197,7 +218,7 @@ def read_plain(
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):
-        x = {name: views_of[:, 0] for name, views_of in inputs.items()}
+        x = tf.nest.map_structure(lambda views_of: views_of[:, 0], inputs)
         if row_targets is not None:
             return x, tf.gather(row_targets, rows[:, 0])
         if example_labels is not None:

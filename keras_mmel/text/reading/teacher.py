@@ -6,17 +6,21 @@ import itertools
 import os
 from collections.abc import Callable
 from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_mmel.losses.soft_targets import REGRESSION_GAP
+from keras_mmel.mmel_model import MMELModel
+from keras_mmel.tasks import preprocessing
 from keras_mmel.text.files import writing
 from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.reading import batches
 from keras_mmel.text.reading import token_table
 from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.records import as_text
 
 # Records labelled at a time: enough for full batches of each length.
 _BLOCK = 512
@@ -31,6 +35,7 @@ def label_augmented(
     max_length: int = 128,
     shard: tuple[int, int] | None = None,
     progress: bool = True,
+    from_logits: bool | None = None,
 ) -> writing.Written:
     """Writes the files anew with a teacher's predictions.
 
@@ -47,19 +52,24 @@ def label_augmented(
     Args:
         directory: Directory of augmented files, with or without labels of a
             teacher.
-        teacher: A `BertTextClassifier` that was fine-tuned on the task.
+        teacher: A classifier that was fine-tuned on the task: of
+            `load_text_classifier`; of keras-hub, with its preprocessor; or any
+            Keras model whose `predict` takes strings (of pairs, a tuple of
+            two), with `from_logits`.
         out: Directory of the new files, another one.
         batch_size: Texts in a batch.
         max_length: Longest text or pair, special tokens included.
         shard: `(i, n)` to write the i-th of n parts only, counted from 0.
         progress: Whether to show a bar, and the line on the originals.
+        from_logits: For a teacher that takes strings: whether its `predict`
+            gives logits, not probabilities. `None` asks its `activation`.
 
     Returns:
         A `Written`, as `write_augmented` does.
 
     Raises:
         FileNotFoundError: If the directory holds no augmented examples.
-        TypeError: If `teacher` has no tokenizer.
+        TypeError: If `teacher` takes no texts.
         ValueError: If the teacher does not fit the labels in the files, or
             `out` belongs to a run with other settings.
 
@@ -76,31 +86,41 @@ def label_augmented(
     """
     files = AugmentedFiles(directory)
     manifest = files.manifest
-    tokenizer = getattr(teacher, "tokenizer", None)
-    if tokenizer is None:
-        raise TypeError(
-            "`teacher` must be a BertTextClassifier with its tokenizer. "
-            f"Received: {type(teacher).__name__}"
-        )
-    _check_outputs(teacher, manifest)
-    encoder = token_table.encoder_for(manifest, tokenizer)
-    predict = predictor(teacher, batch_size)
+    tokenizer: Any = getattr(teacher, "tokenizer", None)
+    takes_text = tokenizer is None
+    encoder, facts = None, {}
+    num_classes = getattr(teacher, "num_classes", None)
+    if num_classes is not None:
+        _check_outputs(num_classes, manifest)
+    if takes_text:
+        token_table.check_for_texts(tokenizer, max_length)
+        from_logits = _gives_logits(teacher, from_logits)
+        predict = text_predictor(teacher, batch_size, from_logits)
+        preprocessor = getattr(teacher, "preprocessor", None)
+        facts = {
+            "from_logits": from_logits,
+            "max_length": getattr(preprocessor, "sequence_length", None),
+        }
+    else:
+        encoder = token_table.encoder_for(manifest, tokenizer)
+        predict = predictor(teacher, batch_size)
+        facts = {"tokenizer": tokenizer.fingerprint, "max_length": max_length}
+
     agrees: list[bool] = []
 
     def label(records: Iterator[Record]) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
-            table = token_table.make_table(block, encoder, max_length)
+            table = token_table.make_table(
+                block, encoder, max_length, as_text=takes_text
+            )
             predictions = predict(table)
+            _check_outputs(predictions.shape[1], manifest)
             agrees.extend(_agreement(table, predictions))
             yield from _with_predictions(block, predictions)
 
     # Two teachers' files differ in this, and so never mix in one directory.
     made = manifest.made | {
-        "teacher": {
-            "model": weights_hash(teacher),
-            "tokenizer": tokenizer.fingerprint,
-            "max_length": max_length,
-        }
+        "teacher": {"model": weights_hash(teacher), **facts}
     }
     written = writing.write_records(
         out,
@@ -164,8 +184,7 @@ def weights_hash(model: keras.Model) -> str:
     return digest.hexdigest()
 
 
-def _check_outputs(teacher, manifest):
-    outputs = getattr(teacher, "num_classes", None)
+def _check_outputs(outputs, manifest):
     names = manifest.label_names
     if manifest.label_kind == "value":
         fits, expected = outputs == 1, "one output (regression)"
@@ -181,6 +200,59 @@ def _check_outputs(teacher, manifest):
             f"`teacher` must have {expected}, as the labels in the files. "
             f"Received: a teacher with {outputs} outputs"
         )
+
+
+def _gives_logits(teacher, from_logits):
+    """Whether a teacher that takes strings says logits, not probabilities."""
+    if from_logits is None and preprocessing.preprocess_of(teacher) is not None:
+        linear, softmax = keras.activations.linear, keras.activations.softmax
+        activation = getattr(teacher, "activation", None)
+        from_logits = {linear: True, softmax: False}.get(activation)
+    if from_logits is None:
+        raise TypeError(
+            "`teacher` must be a classifier of `load_text_classifier`, one "
+            "of keras-hub whose preprocessor is set and whose activation tells "
+            "whether it gives logits, or, with `from_logits`, any that takes "
+            f"strings. Received: {type(teacher).__name__} of "
+            f"{type(teacher).__module__}"
+        )
+    return from_logits
+
+
+def text_predictor(
+    classifier: keras.Model, batch_size: int, from_logits: bool
+) -> Callable[[token_table.TokenTable], np.ndarray]:
+    """Makes a function that predicts every text of a table.
+
+    Args:
+        classifier: A model whose `predict` takes strings.
+        batch_size: Rows in a batch.
+        from_logits: Whether it gives logits.
+
+    Returns:
+        As `predictor` does, of tables of texts.
+    """
+    # Prepares texts as the model itself, without a graph for each block.
+    wrapper = MMELModel(classifier)
+
+    def predict(table):
+        texts = as_text(tuple(map(tf.constant, table.texts)))
+        said = wrapper.predict(texts, batch_size=batch_size, verbose=0)
+        outputs = np.asarray(said, "float64")
+        if outputs.shape[-1] == 1:
+            return outputs.astype("float32")
+        if from_logits:
+            outputs = tf.nn.softmax(outputs).numpy()
+        sums = outputs.sum(axis=-1)
+        if outputs.min() < 0 or not np.allclose(sums, 1, atol=1e-3):
+            raise ValueError(
+                "`predict` of the teacher must give probabilities that sum to "
+                "1, or logits with `from_logits=True`. "
+                f"Received: {outputs[0]}, from_logits={from_logits}"
+            )
+        return outputs.astype("float32")
+
+    return predict
 
 
 def predictor(

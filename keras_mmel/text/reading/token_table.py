@@ -24,6 +24,9 @@ from keras_mmel.text.sources.records import as_text
 _CHUNK = 1024
 # [CLS], a token, [SEP].
 MIN_LENGTH = 3
+MAX_LENGTH = 128
+# Of a row that is a text: as long as all others.
+_NO_IDS = (0,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +45,8 @@ class TokenTable:
             no prediction of a teacher.
         keys: int64 (examples,), a hash of each example's id.
         example_ids: The ids.
+        texts: Instead of token ids the texts of the rows, str (rows,), once or,
+            of pairs, twice; else `None`.
     """
 
     token_ids: np.ndarray
@@ -52,6 +57,7 @@ class TokenTable:
     teacher: np.ndarray | None
     keys: np.ndarray
     example_ids: tuple[str, ...]
+    texts: tuple[np.ndarray, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.example_ids)
@@ -71,7 +77,8 @@ def load_table(
     data: "str | os.PathLike | Source | TokenTable",
     tokenizer: Tokenizer | None = None,
     *,
-    max_length: int = 128,
+    max_length: int = MAX_LENGTH,
+    as_text: bool = False,
 ) -> TokenTable:
     """Loads what files or a source hold.
 
@@ -85,6 +92,8 @@ def load_table(
             takes the ids in the files, and so does one with the fingerprint
             of the tokenizer that they were made with.
         max_length: Longest text or pair, special tokens included.
+        as_text: Whether to keep the texts, for a model whose preprocessor makes
+            token ids of them.
 
     Returns:
         The table.
@@ -103,7 +112,14 @@ def load_table(
     table.views.max()  # the largest group
     ```
     """
+    if as_text:
+        check_for_texts(tokenizer, max_length)
     if isinstance(data, TokenTable):
+        if as_text != (data.texts is not None):
+            raise ValueError(
+                "`as_text` must be what the table was loaded with. "
+                f"Received: as_text={as_text}"
+            )
         return data
     if tokenizer is not None:
         check_class(tokenizer, "encode", "fingerprint")
@@ -111,12 +127,28 @@ def load_table(
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
         data, tokenizer = files, encoder_for(files.manifest, tokenizer)
-    elif tokenizer is None:
+    elif tokenizer is None and not as_text:
         raise ValueError(
             "`tokenizer` must be given for a source of examples, which has "
-            "texts alone. Received: tokenizer=None"
+            "texts alone; or `as_text=True` for a model that takes texts. "
+            "Received: tokenizer=None"
         )
-    return make_table(data.read(0, len(data)), tokenizer, max_length)
+    return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
+
+
+def check_for_texts(tokenizer: Tokenizer | None, max_length: int) -> None:
+    """Raises ValueError where there is a setting that only token ids have.
+
+    Args:
+        tokenizer: As of `load_table`.
+        max_length: As of `load_table`.
+    """
+    if tokenizer is not None or max_length != MAX_LENGTH:
+        raise ValueError(
+            "`tokenizer` and `max_length` are for token ids. A model that "
+            "takes texts has its own, in its preprocessor (`sequence_length`). "
+            f"Received: tokenizer={tokenizer!r}, max_length={max_length}"
+        )
 
 
 def encoder_for(
@@ -141,7 +173,8 @@ def encoder_for(
 def make_table(
     records: Iterable[Record],
     tokenizer: Tokenizer | None,
-    max_length: int = 128,
+    max_length: int = MAX_LENGTH,
+    as_text: bool = False,
 ) -> TokenTable:
     """Gathers records into a table.
 
@@ -150,6 +183,7 @@ def make_table(
         tokenizer: Encodes the texts; `None` takes the ids of the records.
         max_length: Longest row, special tokens included; the longer sentence
             of a pair is cut first.
+        as_text: Whether to gather the texts in place of ids.
 
     Returns:
         The table.
@@ -162,7 +196,7 @@ def make_table(
     max_length = check_count("max_length", max_length, MIN_LENGTH)
     # Of tokens there are so many that a list would not fit into memory.
     tokens, lengths, borders, teachers = array.array("i"), [], [], []
-    counts, labels, example_ids = [], [], []
+    counts, labels, example_ids, texts = [], [], [], []
     records = iter(records)
     while chunk := list(itertools.islice(records, _CHUNK)):
         rows: list = []
@@ -171,7 +205,11 @@ def make_table(
             counts.append(1 + len(record.views))
             labels.append(record.label)
             example_ids.append(record.example_id)
-        ids_of_rows = _ids_of(rows, tokenizer, max_length)
+        if as_text:
+            texts += [row.texts for row in rows]
+            ids_of_rows = [_NO_IDS] * len(rows)
+        else:
+            ids_of_rows = _ids_of(rows, tokenizer, max_length)
         for row, ids in zip(rows, ids_of_rows, strict=True):
             tokens.extend(ids)
             lengths.append(len(ids))
@@ -188,6 +226,7 @@ def make_table(
         teacher=_teacher(teachers),
         keys=np.asarray([hash_id(i) for i in example_ids], np.int64),
         example_ids=tuple(example_ids),
+        texts=tuple(np.array(texts, object).T) if as_text else None,
     )
 
 
