@@ -120,6 +120,10 @@ class Sizes(NamedTuple):
             return ops.reshape(rows, (-1, self.views, *row_shape))[:, 0]
 
         def view_0_with_attached(rows):
+            # A model may also return what is of no row, such as a temperature.
+            views = self.views if isinstance(self.views, int) else 1
+            if not len(rows.shape) or (rows.shape[0] or 0) % views:
+                return rows
             originals = view_0(rows)
             for name in ("_keras_mask", "_keras_logits"):
                 attached = getattr(rows, name, None)
