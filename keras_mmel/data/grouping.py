@@ -9,6 +9,7 @@ import functools
 import warnings
 from collections.abc import Callable
 
+import keras
 import tensorflow as tf
 
 from keras_mmel import arrays
@@ -18,6 +19,7 @@ from keras_mmel.data import chance
 from keras_mmel.data import epochs
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.lifting import PerView
+from keras_mmel.data.lifting import refuse_mixing
 
 
 def group_views(
@@ -116,6 +118,8 @@ def group_views(
     ```
     """
     arguments.check_augment(augment)
+    if isinstance(postprocess, keras.Layer):
+        refuse_mixing("postprocess", postprocess)
     seed = counts.check_count("seed", seed)
     num_views = counts.check_count("num_views", num_views, 1)
     batch_size = counts.check_count("batch_size", batch_size, 1)
