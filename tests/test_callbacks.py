@@ -194,21 +194,20 @@ def test_the_direction_of_the_accuracy_of_views_is_known():
     assert watch[1].mode == "max"
 
 
-@pytest.mark.parametrize("swap_on_epoch", [False, True])
-def test_the_scores_are_of_the_weights_that_keras_evaluates(swap_on_epoch):
+def test_the_scores_are_of_the_weights_that_keras_evaluates():
     scores = keras_mmel.callbacks.ViewScores([({"views": VIEWS}, LABEL)])
-    for order in (1, -1):
+    for swap_on_epoch, order in ((False, 1), (True, 1), (True, -1)):
         swap = keras.callbacks.SwapEMAWeights(swap_on_epoch)
         watch, mmel = [swap, scores][::order], compiled()
         mmel.compile(keras.optimizers.SGD(0.01, use_ema=True), "mse")
         log = fit(
             mmel,
-            epochs=3,
+            epochs=2,
             callbacks=watch,
             validation_data=(VIEWS[:, 0], LABEL),
         )
         assert_allclose(log["val_original_loss"], log["val_loss"], rtol=1e-5)
-        assert log["val_loss"][2] != log["val_loss"][1]
+        assert log["val_loss"][1] != log["val_loss"][0]
     # Plain Keras does not say what else it was given.
     model = compiled().model
     model.compile(keras.optimizers.SGD(0.01, use_ema=True), "mse")

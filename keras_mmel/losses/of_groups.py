@@ -170,7 +170,8 @@ def group_losses(
         output_names,
         labels.teacher,
         soft_loss,
-        sample_weight,
+        # Keras copies an array to every part of y.
+        split_labels(sample_weight).label,
     )
     reduction = compiled.reduction_of(outputs)
     sample_weight, shares = checks.of_outputs(

@@ -262,6 +262,24 @@ def test_weights_of_examples_reach_a_loss_of_each_pixel(batch):
         np.testing.assert_allclose(log["loss"], total, rtol=1e-5)
 
 
+def test_an_array_of_weights_is_for_labels_and_teacher():
+    """`fit` of Keras copies it to every part of y, those of the teacher too."""
+    views = {"views": np.stack([X, X + 1], axis=1)}
+    teacher = {"value": VALUE, "kind": ONE_HOT}
+    teacher = {n: np.stack([t, t], axis=1) for n, t in teacher.items()}
+    several = (DICT, NAMED, teacher, IN_DICT, METRICS)
+    single = (SINGLE, VALUE, teacher["value"], "mse", {})
+    for make, label, taught, loss, more in (several, single):
+        mmel = keras_mmel.MMELModel(make())
+        mmel.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True, **more)
+        y = {"label": label, "teacher": taught}
+        found = mmel.fit(views, y, sample_weight=TENFOLD, verbose=0).history
+        mmel.reset_metrics()
+        expected = mmel.train_on_batch(views, y, TENFOLD, return_dict=True)
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], [value], rtol=1e-5)
+
+
 # What is of no row
 
 
