@@ -74,7 +74,7 @@ def check_fixed(function: Callable, *specs: Any) -> None:
 
     # A layer may draw to be built, and where it is called first.
     tf.function(call).get_concrete_function(*specs)
-    if not _traced(function, call, specs)[1]:
+    if not _traced(function, call, specs, traces=2)[1]:
         return
     # A layer may draw from a range of one number.
     example = tf.nest.map_structure(
@@ -144,13 +144,13 @@ def try_checked(source: Any, function: Callable, spec: Any) -> Any:
     return results[0]
 
 
-def _traced(source, function, specs):
+def _traced(source, function, specs, traces=_TRACES):
     """A concrete function, and the operations in it that have a state."""
     state_before = _global_random_state()
     # A `tf.function` of its own for each: one would keep the first graph.
     traced = [
         tf.function(function).get_concrete_function(*specs)
-        for _ in range(_TRACES)
+        for _ in range(traces)
     ]
     graphs = [function.graph.as_graph_def() for function in traced]
     # Numbers of Python are constants of the graph.
