@@ -242,6 +242,22 @@ def split_labels(y: Any) -> Labels:
     return Labels(y)
 
 
+def split_weights(sample_weight: Any) -> Any:
+    """Sample weights without the parts of y that Keras copies an array to.
+
+    Args:
+        sample_weight: The third element of a batch: None, an array, a nest by
+            output, or one of these in the form of y.
+
+    Returns:
+        What is not in the form of y any more.
+    """
+    if isinstance(sample_weight, dict):
+        if set(sample_weight) in ({"label", "teacher"}, {"views"}):
+            return sample_weight.get("label", sample_weight.get("views"))
+    return sample_weight
+
+
 def flatten_views(x: Any) -> Any:
     """The views as one flat batch for the model.
 

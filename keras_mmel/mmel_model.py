@@ -258,11 +258,8 @@ class MMELModel(GroupTrainer):
             if compiled is not None and not compiled.built:
                 # Keras may build the metrics before the loss sees the labels.
                 self._group_losses(sizes, y, y_pred)
-            # Keras copies an array of weights to every part of y.
-            y, sample_weight = (
-                contract.split_labels(nest).label for nest in (y, sample_weight)
-            )
-            y_pred = sizes.originals(y_pred)
+            y, y_pred = contract.split_labels(y).label, sizes.originals(y_pred)
+            sample_weight = contract.split_weights(sample_weight)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def train_step(self, *args, **kwargs):

@@ -19,7 +19,6 @@ from keras_mmel.data import chance
 from keras_mmel.data import epochs
 from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.lifting import PerView
-from keras_mmel.data.lifting import refuse_mixing
 
 
 def group_views(
@@ -119,7 +118,7 @@ def group_views(
     """
     arguments.check_augment(augment)
     if isinstance(postprocess, keras.Layer):
-        refuse_mixing("postprocess", postprocess)
+        arguments.refuse_mixing("postprocess", postprocess)
     seed = counts.check_count("seed", seed)
     num_views = counts.check_count("num_views", num_views, 1)
     batch_size = counts.check_count("batch_size", batch_size, 1)

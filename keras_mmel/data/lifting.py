@@ -10,15 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_mmel.data import arguments
 from keras_mmel.data import chance
 from keras_mmel.data import seeds as seeds_lib
 
-# Layers whose views could not be told apart by their seeds, and why.
-_REFUSED = {
-    keras.layers.MixUp: "mixes the images of a batch",
-    keras.layers.CutMix: "mixes the images of a batch",
-    keras.layers.AugMix: "chooses by Python's `random`, once for all views",
-}
 # Keras's layers for images, which take a dict with their labels as well. The
 # class has no public name of its own.
 _ImageLayer = keras.layers.RandomFlip.__base__
@@ -230,8 +225,9 @@ def _view_of_numpy_function(function, specs):
 
     def as_it_was(before, made):
         # What NumPy draws is float64, and floats become float64 with it.
-        is_double = made.dtype == "float64" and before.dtype.kind == "f"
-        return made.astype(before.dtype) if is_double else made
+        dtype = np.asarray(before).dtype
+        is_double = made.dtype == "float64" and dtype.kind == "f"
+        return made.astype(dtype) if is_double else made
 
     def call(inputs, rng):
         # A copy, because the function may draw into its image; one view at a
@@ -273,7 +269,7 @@ def _view_of_numpy_function(function, specs):
 
 def _view_of_layer(layer, labels):
     """Returns the `make_view` of `PerView` for a layer."""
-    refuse_mixing("layer_or_function", layer)
+    arguments.refuse_mixing("layer_or_function", layer)
     if labels is not None:
         _refuse_unlike(layer, labels)
     if type(layer) is keras.Sequential:
@@ -397,25 +393,3 @@ def _unlike(reason, layer):
         "function, `per_view(f)` of f(image, label, seed). "
         f"Received: layer_or_function={layer!r}"
     )
-
-
-def refuse_mixing(argument: str, layer: keras.Layer) -> None:
-    """Raises ValueError where a layer mixes what views should not share.
-
-    Args:
-        argument: What the layer was given as, for the message.
-        layer: Any layer, with those inside it.
-
-    Raises:
-        ValueError: If it mixes images, or draws once for all views.
-    """
-    for sublayer in layer._flatten_layers():
-        for refused, reason in _REFUSED.items():
-            if isinstance(sublayer, refused):
-                raise ValueError(
-                    f"`{argument}` must augment one image at a time, "
-                    "from the seed of the view, and "
-                    f"{type(sublayer).__name__} {reason}: take a layer that "
-                    "keeps images apart, such as RandAugment. "
-                    f"Received: {argument}={layer!r}"
-                )

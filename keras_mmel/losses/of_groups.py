@@ -17,6 +17,7 @@ from keras import ops
 
 from keras_mmel.contract import Sizes
 from keras_mmel.contract import split_labels
+from keras_mmel.contract import split_weights
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import per_view
@@ -170,8 +171,7 @@ def group_losses(
         output_names,
         labels.teacher,
         soft_loss,
-        # Keras copies an array to every part of y.
-        split_labels(sample_weight).label,
+        split_weights(sample_weight),
     )
     reduction = compiled.reduction_of(outputs)
     sample_weight, shares = checks.of_outputs(
