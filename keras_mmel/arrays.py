@@ -19,6 +19,31 @@ def to_numpy(tensor: Any) -> np.ndarray:
     return ops.convert_to_numpy(ops.stop_gradient(tensor))
 
 
+def fail_unless(fits: Any, values: Any, message: str, *received: Any) -> Any:
+    """`values`; where `fits` is False, an error or, where none can be, NaN.
+
+    TensorFlow raises when the step runs. XLA leaves such a check out, and JAX
+    and torch have none: there NaN is what the log and `TerminateOnNaN` see.
+
+    Args:
+        fits: Bool scalar, a tensor.
+        values: Float tensor.
+        message: What must hold, up to "Received: ...".
+        *received: Tensors that the error shows.
+
+    Returns:
+        A tensor like `values`.
+    """
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        check = tf.debugging.Assert(fits, [message, *received])
+        # None where the check is made at once, and nothing is waited for.
+        with tf.control_dependencies([check]):
+            values = tf.identity(values)
+    return ops.where(fits, values, float("nan"))
+
+
 def shapes_agree(
     shape: Sequence[int | None], expected: Sequence[int | None]
 ) -> bool:

@@ -1,5 +1,7 @@
 """Callbacks: a schedule of `lambda_p`, and scores on groups of views."""
 
+import copy
+import warnings
 from collections.abc import Callable
 from collections.abc import Iterable
 
@@ -67,7 +69,10 @@ class ViewScores(keras.callbacks.Callback):
     """Logs the scores of `evaluate_views` at the end of every epoch.
 
     Put it before the callbacks that watch its scores. Those of accuracies,
-    losses, NLL and ECE need no `mode` in the `fit` of an `MMELModel`.
+    losses, NLL and ECE need no `mode` in the `fit` of an `MMELModel`. There it
+    also scores the weights that `val_*` are of, those that
+    `keras.callbacks.SwapEMAWeights` swaps in. A deep copy, as KerasTuner makes
+    of every callback, shares the groups.
 
     Args:
         groups: Batches of held-out groups, the same in every pass, such as
@@ -102,16 +107,46 @@ class ViewScores(keras.callbacks.Callback):
             )
         self.groups = groups
         self.prefix = prefix
+        self.beside: list = []  # the callbacks of `fit`, which puts them here
         self._scorer: ViewScorer | None = None
+
+    def __deepcopy__(self, memo):
+        copied = copy.copy(self)  # a dataset cannot be copied
+        copied.beside, copied._scorer = [], None
+        return copied
 
     def on_train_begin(self, logs=None):
         # Traced anew: the model may have been compiled since the last `fit`.
         self._scorer = ViewScorer(self.model)
         # What does not fit should not wait for the end of an epoch.
         self._scorer(self.groups, steps=1)
+        if getattr(self.model.optimizer, "use_ema", False) and not self.beside:
+            warnings.warn(
+                "Outside of the `fit` of an `MMELModel`, `ViewScores` scores "
+                "the weights as an epoch leaves them, also where `val_*` are "
+                "of moving averages. Put it behind "
+                "`SwapEMAWeights(swap_on_epoch=True)`. "
+                "Received: an optimizer with use_ema=True",
+                stacklevel=2,
+            )
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is None:
             return
-        for name, score in self._scorer(self.groups).items():
+        # As `fit` does around `evaluate`, unless they are in the model already.
+        swaps = [
+            callback
+            for callback in self.beside
+            if isinstance(callback, keras.callbacks.SwapEMAWeights)
+            and not callback._ema_weights_in_model
+        ]
+        for callback in swaps:
+            callback.on_test_begin()
+        scores = self._scorer(self.groups)
+        for callback in swaps:
+            callback.on_test_end()
+        for name, score in scores.items():
             logs[self.prefix + name] = score
+
+    def on_train_end(self, logs=None):
+        self.beside = []

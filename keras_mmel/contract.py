@@ -120,6 +120,10 @@ class Sizes(NamedTuple):
             return ops.reshape(rows, (-1, self.views, *row_shape))[:, 0]
 
         def view_0_with_attached(rows):
+            # A model may also return what is of no row, such as a temperature.
+            views = self.views if isinstance(self.views, int) else 1
+            if not len(rows.shape) or (rows.shape[0] or 0) % views:
+                return rows
             originals = view_0(rows)
             for name in ("_keras_mask", "_keras_logits"):
                 attached = getattr(rows, name, None)
@@ -236,6 +240,22 @@ def split_labels(y: Any) -> Labels:
             f"needs another one. Received: y={_describe(y)}"
         )
     return Labels(y)
+
+
+def split_weights(sample_weight: Any) -> Any:
+    """Sample weights without the parts of y that Keras copies an array to.
+
+    Args:
+        sample_weight: The third element of a batch: None, an array, a nest by
+            output, or one of these in the form of y.
+
+    Returns:
+        What is not in the form of y any more.
+    """
+    if isinstance(sample_weight, dict):
+        if set(sample_weight) in ({"label", "teacher"}, {"views"}):
+            return sample_weight.get("label", sample_weight.get("views"))
+    return sample_weight
 
 
 def flatten_views(x: Any) -> Any:

@@ -158,6 +158,14 @@ class MMELModel(GroupTrainer):
         config = {**self._objective.get_config(), "lambda_p": self.lambda_p}
         return self._objective.from_config(config)
 
+    @objective.setter
+    def objective(self, value):
+        raise AttributeError(
+            "`objective` is fixed; `lambda_p` may be set. Wrap the same model "
+            "anew: `MMELModel(mmel.model, objective)`. "
+            f"Received: objective={value!r}"
+        )
+
     @property
     def lambda_p(self) -> float:
         return float(to_numpy(ops.convert_to_tensor(self._setting())))
@@ -245,8 +253,7 @@ class MMELModel(GroupTrainer):
             self._compile_loss(
                 contract.split_labels(y).label,
                 sizes.originals(y_pred),
-                # Not as it came: a nest like y.
-                batch.sample_weight,
+                batch.logged_weight,
             )
         return loss
 
@@ -258,6 +265,7 @@ class MMELModel(GroupTrainer):
                 # Keras may build the metrics before the loss sees the labels.
                 self._group_losses(sizes, y, y_pred)
             y, y_pred = contract.split_labels(y).label, sizes.originals(y_pred)
+            sample_weight = contract.split_weights(sample_weight)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def train_step(self, *args, **kwargs):

@@ -1,10 +1,12 @@
 """Schedules of `lambda_p`: seen at once, traced once, checked; view scores."""
 
+import copy
 import math
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from numpy.testing import assert_allclose
 
 import keras_mmel
@@ -190,3 +192,35 @@ def test_the_direction_of_the_accuracy_of_views_is_known():
     ]
     fit(mmel, callbacks=watch)
     assert watch[1].mode == "max"
+
+
+def test_the_scores_are_of_the_weights_that_keras_evaluates():
+    scores = keras_mmel.callbacks.ViewScores([({"views": VIEWS}, LABEL)])
+    for swap_on_epoch, order in ((False, 1), (True, 1), (True, -1)):
+        swap = keras.callbacks.SwapEMAWeights(swap_on_epoch)
+        watch, mmel = [swap, scores][::order], compiled()
+        mmel.compile(keras.optimizers.SGD(0.01, use_ema=True), "mse")
+        log = fit(
+            mmel,
+            epochs=2,
+            callbacks=watch,
+            validation_data=(VIEWS[:, 0], LABEL),
+        )
+        assert_allclose(log["val_original_loss"], log["val_loss"], rtol=1e-5)
+        assert log["val_loss"][1] != log["val_loss"][0]
+    # Plain Keras does not say what else it was given.
+    model = compiled().model
+    model.compile(keras.optimizers.SGD(0.01, use_ema=True), "mse")
+    with pytest.warns(UserWarning, match="swap_on_epoch=True"):
+        model.fit(VIEWS[:, 0], LABEL, callbacks=[scores], verbose=0)
+
+
+def test_a_copy_shares_the_groups():
+    """KerasTuner copies every callback, and a dataset cannot be copied."""
+    groups = tf.data.Dataset.from_tensors(({"views": VIEWS}, LABEL))
+    scores = keras_mmel.callbacks.ViewScores(groups)
+    first = fit(compiled(), callbacks=[scores])
+    copied = copy.deepcopy(scores)
+    assert copied is not scores and copied.groups is groups
+    again = fit(compiled(), callbacks=[copied])
+    assert again["val_worst_loss"] == first["val_worst_loss"]

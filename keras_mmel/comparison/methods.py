@@ -13,6 +13,7 @@ from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
 from keras_mmel.objectives import get
 from keras_mmel.training import replicas
+from keras_mmel.training.fit import own_steps
 
 PLAIN = "plain"
 _SET_AFTERWARDS = (
@@ -68,12 +69,21 @@ def model_of(model: Any, objective: Any) -> keras.Model:
         An `MMELModel` around the model; for plain training, the model itself.
 
     Raises:
-        ValueError: If the model is not compiled, or belongs to several workers.
+        ValueError: If the model is not compiled, belongs to several workers,
+            or overrides a step of Keras's trainer.
     """
     if not getattr(model, "compiled", False):
         raise ValueError(
             "`make_model` must give a compiled model: the optimizer, loss and "
             f"metrics of all methods. Received: {model!r}"
+        )
+    own = own_steps(model)
+    if own:
+        raise ValueError(
+            "`make_model` must give a model that Keras trains by its own "
+            f"steps: plain training would use {own} of the model, an "
+            "`MMELModel` would not, and two trainings would be compared. "
+            f"Received: a model of type {type(model).__name__}"
         )
     strategy = getattr(model, "distribute_strategy", None)
     if strategy and replicas.has_workers(strategy):

@@ -133,13 +133,16 @@ class Comparison:
         baseline_row = [self.baseline]
         for score in scores:
             values = self.values(self.baseline, score) * _scale(score)
-            spread = values.std(ddof=1) if len(values) > 1 else math.nan
-            baseline_row.append(f"{_number(values.mean())} ± {_number(spread)}")
+            cell = _number(values.mean())
+            if len(values) > 1:  # one has no spread, and no p below
+                cell += f" ± {_number(values.std(ddof=1))}"
+            baseline_row.append(cell)
         rows = {method: [f"{method} - {self.baseline}"] for method in others}
         tested = zip(pairs, differences, p_values, strict=True)
         for (method, score), difference, p in tested:
             mean = difference.mean * _scale(score)
-            rows[method].append(f"{_number(mean, '+')} ({_p(p)})")
+            brackets = f" ({_p(p)})" if difference.seeds > 1 else ""
+            rows[method].append(_number(mean, "+") + brackets)
         return [["method", *scores], baseline_row, *rows.values()]
 
     def __str__(self) -> str:
@@ -152,6 +155,8 @@ class Comparison:
         seeds = len(self.values(self.baseline, self.score_names[0]))
         note = f"{seeds} seeds; accuracies and ECE in percent; "
         note += "differences, in brackets the p of a paired t-test"
+        if seeds == 1:
+            note = "1 seed; accuracies and ECE in percent; differences"
         return "\n".join([*lines, note])
 
     def plot(

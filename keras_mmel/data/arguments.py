@@ -6,6 +6,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+# Layers whose views could not be told apart by their seeds, and why.
+_REFUSED = {
+    keras.layers.MixUp: "mixes the images of a batch",
+    keras.layers.CutMix: "mixes the images of a batch",
+    keras.layers.AugMix: "chooses by Python's `random`, once for all views",
+}
+
 
 def check_augment(augment) -> None:
     """Raises unless `augment` is a function, and no layer of one image."""
@@ -199,3 +206,25 @@ def check_postprocessed(views, num_views: int) -> None:
                 "`postprocess` must return views (batch, num_views, ...), "
                 f"here with num_views={num_views}. Received: {leaf.shape}"
             )
+
+
+def refuse_mixing(argument: str, layer: keras.Layer) -> None:
+    """Raises ValueError where a layer mixes what views should not share.
+
+    Args:
+        argument: What the layer was given as, for the message.
+        layer: Any layer, with those inside it.
+
+    Raises:
+        ValueError: If it mixes images, or draws once for all views.
+    """
+    for sublayer in layer._flatten_layers():
+        for refused, reason in _REFUSED.items():
+            if isinstance(sublayer, refused):
+                raise ValueError(
+                    f"`{argument}` must augment one image at a time, "
+                    "from the seed of the view, and "
+                    f"{type(sublayer).__name__} {reason}: take a layer that "
+                    "keeps images apart, such as RandAugment. "
+                    f"Received: {argument}={layer!r}"
+                )

@@ -44,26 +44,7 @@ def trace_checked(source: Any, function: Callable, *specs: Any) -> Any:
     Raises:
         ValueError: If `source` draws without a seed.
     """
-    state_before = _global_random_state()
-    # A `tf.function` of its own for each: one would keep the first graph.
-    traced = [
-        tf.function(function).get_concrete_function(*specs)
-        for _ in range(_TRACES)
-    ]
-    graphs = [function.graph.as_graph_def() for function in traced]
-    # Numbers of Python are constants of the graph.
-    are_alike = len({_constants(graph) for graph in graphs}) == 1
-    if not are_alike or _global_random_state() != state_before:
-        raise ValueError(
-            "What makes views must not draw from Python's `random` or "
-            "`numpy.random`: they are asked once, when the graph is made, and "
-            "all views would share the answer. Draw with tf.random.stateless_* "
-            "from the seed, or with NumPy in `per_view(f)` of f(image, rng). "
-            f"Received: {source!r}"
-        )
-    stateful = sorted(
-        {node.op for node in _nodes(graphs[0]) if _STATEFUL.match(node.op)}
-    )
+    traced, stateful = _traced(source, function, specs)
     if stateful:
         raise ValueError(
             "What makes views must draw its numbers from the seed of the view, "
@@ -73,7 +54,41 @@ def trace_checked(source: Any, function: Callable, *specs: Any) -> Any:
             "f(image, rng); or by `per_view(layer)`. "
             f"Received: {source!r} with operations {stateful}"
         )
-    return traced[0]
+    return traced
+
+
+def check_fixed(function: Callable, *specs: Any) -> None:
+    """Raises ValueError where a function does not always make the same.
+
+    Args:
+        function: From an example to one, or from x and y to both.
+        *specs: The `tf.TensorSpec` of what it takes, or nests of them.
+
+    Raises:
+        ValueError: If it draws from Python or NumPy, or what it draws by other
+            means makes a difference.
+    """
+
+    def call(*example):  # by a name that a graph can have
+        return function(*example)
+
+    # A layer may draw to be built, and where it is called first.
+    tf.function(call).get_concrete_function(*specs)
+    if not _traced(function, call, specs, traces=2)[1]:
+        return
+    # A layer may draw from a range of one number.
+    example = tf.nest.map_structure(
+        lambda leaf: tf.constant(_noise(leaf), leaf.dtype), specs
+    )
+    run = tf.function(call)
+    results = [run(*example) for _ in range(2 * _CALLS)]
+    if not _all_alike(results):
+        raise ValueError(
+            "`transformations` must make the same of an example in every pass, "
+            "without chance: give a layer a range of one number, as "
+            "RandomRotation((0.1, 0.1)), and a function no generator. "
+            f"Received: {function!r}, which makes different views of one"
+        )
 
 
 def call_checked(function: Callable, *arguments: Any) -> Any:
@@ -116,26 +131,58 @@ def try_checked(source: Any, function: Callable, spec: Any) -> Any:
     Raises:
         ValueError: If it makes different things with generators that are alike.
     """
-
-    def noise(leaf):
-        values = np.random.default_rng(0).random(leaf.shape)
-        if leaf.shape.rank:
-            values.sort(axis=-1)  # as the corners of a box have to be
-        bound = 1 if leaf.dtype.is_floating else 256
-        return (bound * values).astype(leaf.dtype.as_numpy_dtype)
-
-    array = tf.nest.map_structure(noise, spec)
+    array = tf.nest.map_structure(_noise, spec)
     results = [function(array, np.random.default_rng(0)) for _ in range(_CALLS)]
-    for leaves in zip(*map(tf.nest.flatten, results), strict=True):
-        if not all(np.array_equal(leaf, leaves[0]) for leaf in leaves):
-            raise ValueError(
-                "`layer_or_function` must draw all of its numbers from `rng`, "
-                "and makes different views with one. A pipeline of "
-                "albumentations takes its seed before each call, "
-                "`pipeline.set_random_seed(int(rng.integers(2**31)))`. "
-                f"Received: layer_or_function={source!r}"
-            )
+    if not _all_alike(results):
+        raise ValueError(
+            "`layer_or_function` must draw all of its numbers from `rng`, "
+            "and makes different views with one. A pipeline of "
+            "albumentations takes its seed before each call, "
+            "`pipeline.set_random_seed(int(rng.integers(2**31)))`. "
+            f"Received: layer_or_function={source!r}"
+        )
     return results[0]
+
+
+def _traced(source, function, specs, traces=_TRACES):
+    """A concrete function, and the operations in it that have a state."""
+    state_before = _global_random_state()
+    # A `tf.function` of its own for each: one would keep the first graph.
+    traced = [
+        tf.function(function).get_concrete_function(*specs)
+        for _ in range(traces)
+    ]
+    graphs = [function.graph.as_graph_def() for function in traced]
+    # Numbers of Python are constants of the graph.
+    are_alike = len({_constants(graph) for graph in graphs}) == 1
+    if not are_alike or _global_random_state() != state_before:
+        raise ValueError(
+            "What makes views must not draw from Python's `random` or "
+            "`numpy.random`: they are asked once, when the graph is made, and "
+            "all views would share the answer. Draw with tf.random.stateless_* "
+            "from the seed, or with NumPy in `per_view(f)` of f(image, rng). "
+            f"Received: {source!r}"
+        )
+    stateful = {n.op for n in _nodes(graphs[0]) if _STATEFUL.match(n.op)}
+    return traced[0], sorted(stateful)
+
+
+def _noise(leaf):
+    """What stands for an example in a trial, from its `tf.TensorSpec`."""
+    if leaf.dtype == tf.string:
+        return np.full(leaf.shape, "a text")
+    values = np.random.default_rng(0).random(leaf.shape)
+    if leaf.shape.rank:
+        values.sort(axis=-1)  # as the corners of a box have to be
+    bound = 1 if leaf.dtype.is_floating else 256
+    return (bound * values).astype(leaf.dtype.as_numpy_dtype)
+
+
+def _all_alike(results):
+    leaves = zip(*map(tf.nest.flatten, results), strict=True)
+    return all(
+        np.array_equal(leaf, first) for first, *rest in leaves for leaf in rest
+    )
 
 
 def _global_random_state():

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from collections.abc import Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
+from keras_mmel.data import chance
 
 
 def grid_views(
@@ -39,8 +41,8 @@ def grid_views(
 
     Raises:
         TypeError: If `dataset` is no `tf.data.Dataset`.
-        ValueError: If there is no transformation, or one changes the shape,
-            or the dtype of labels.
+        ValueError: If there is no transformation, one draws by chance, or one
+            changes the shape, or the dtype of labels.
 
     Example:
 
@@ -57,9 +59,11 @@ def grid_views(
         raise ValueError(
             "`transformations` must hold at least one function. Received: none"
         )
+    augmented = 2 if augment_labels else 1  # x and y, or x alone
+    for transform in transformations:
+        chance.check_fixed(transform, *dataset.element_spec[:augmented])
 
     def to_group(*example):
-        augmented = 2 if augment_labels else 1  # x and y, or x alone
         inputs, rest = example[:augmented], example[augmented:]
         transformed = [transform(*inputs) for transform in transformations]
         if augment_labels:
@@ -78,7 +82,9 @@ def grid_views(
                         f"{original.shape}. Received: {view.shape} from "
                         f"transformation {place}"
                     )
-            return tf.stack([tf.cast(original, views[0].dtype), *views])
+            leaves = [original, *views]
+            dtype = _common_dtype([leaf.dtype for leaf in leaves])
+            return tf.stack([tf.cast(leaf, dtype) for leaf in leaves])
 
         of_views = tf.nest.map_structure(join, inputs, *transformed)
         return *({"views": views} for views in of_views), *rest
@@ -88,3 +94,11 @@ def grid_views(
     options.autotune.enabled = False  # as in `epochs.count_passes`
     groups = groups.batch(batch_size).prefetch(tf.data.AUTOTUNE)
     return groups.with_options(options)
+
+
+def _common_dtype(dtypes):
+    """What holds the values of all: floats, where there are any."""
+    floats = [dtype for dtype in dtypes if dtype.is_floating]
+    if floats:
+        return max(floats, key=lambda dtype: dtype.size)
+    return tf.as_dtype(np.result_type(*(d.as_numpy_dtype for d in dtypes)))

@@ -9,6 +9,7 @@ import functools
 import warnings
 from collections.abc import Callable
 
+import keras
 import tensorflow as tf
 
 from keras_mmel import arrays
@@ -116,6 +117,8 @@ def group_views(
     ```
     """
     arguments.check_augment(augment)
+    if isinstance(postprocess, keras.Layer):
+        arguments.refuse_mixing("postprocess", postprocess)
     seed = counts.check_count("seed", seed)
     num_views = counts.check_count("num_views", num_views, 1)
     batch_size = counts.check_count("batch_size", batch_size, 1)

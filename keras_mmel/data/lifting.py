@@ -10,15 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_mmel.data import arguments
 from keras_mmel.data import chance
 from keras_mmel.data import seeds as seeds_lib
 
-# Layers whose views could not be told apart by their seeds, and why.
-_REFUSED = {
-    keras.layers.MixUp: "mixes the images of a batch",
-    keras.layers.CutMix: "mixes the images of a batch",
-    keras.layers.AugMix: "chooses by Python's `random`, once for all views",
-}
 # Keras's layers for images, which take a dict with their labels as well. The
 # class has no public name of its own.
 _ImageLayer = keras.layers.RandomFlip.__base__
@@ -149,9 +144,17 @@ class PerView:
         # Outside the graph of the dataset, so that layers build their weights.
         with tf.init_scope():
             view = self.make_view(*specs)
-            view = chance.trace_checked(
-                self.layer_or_function, view, *specs, seed_spec
-            )
+            try:
+                view = chance.trace_checked(
+                    self.layer_or_function, view, *specs, seed_spec
+                )
+            except (TypeError, AttributeError, NotImplementedError) as error:
+                error.add_note(
+                    "`per_view(f)` gives tensors to f(image) and f(image, "
+                    "seed). What takes NumPy arrays, such as a pipeline of "
+                    "albumentations, is `per_view(f)` of f(image, rng)."
+                )
+                raise
         view_spec = tf.nest.map_structure(
             lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
         )
@@ -220,12 +223,25 @@ def _view_of_numpy_function(function, specs):
     """Returns a view for `function(image, rng)`, or of a label as well."""
     lock = threading.Lock()
 
+    def as_it_was(before, made):
+        # What NumPy draws is float64, and floats become float64 with it.
+        dtype = np.asarray(before).dtype
+        is_double = made.dtype == "float64" and dtype.kind == "f"
+        return made.astype(dtype) if is_double else made
+
     def call(inputs, rng):
         # A copy, because the function may draw into its image; one view at a
         # time, because pipelines keep a state.
-        inputs = tf.nest.map_structure(np.array, inputs)
+        copies = tf.nest.map_structure(np.array, inputs)
         with lock:
-            return tf.nest.map_structure(np.asarray, function(*inputs, rng=rng))
+            made = function(*copies, rng=rng)
+        made = tf.nest.map_structure(np.asarray, made)
+        before, after = tf.nest.flatten(inputs), tf.nest.flatten(made)
+        if len(before) != len(after):  # which the caller's checks name
+            return made
+        return tf.nest.pack_sequence_as(
+            made, list(map(as_it_was, before, after))
+        )
 
     # What shapes and dtypes it gives is known from a first call alone.
     example = chance.try_checked(function, call, specs)
@@ -253,7 +269,7 @@ def _view_of_numpy_function(function, specs):
 
 def _view_of_layer(layer, labels):
     """Returns the `make_view` of `PerView` for a layer."""
-    _refuse_mixing(layer)
+    arguments.refuse_mixing("layer_or_function", layer)
     if labels is not None:
         _refuse_unlike(layer, labels)
     if type(layer) is keras.Sequential:
@@ -377,16 +393,3 @@ def _unlike(reason, layer):
         "function, `per_view(f)` of f(image, label, seed). "
         f"Received: layer_or_function={layer!r}"
     )
-
-
-def _refuse_mixing(layer):
-    for sublayer in layer._flatten_layers():
-        for refused, reason in _REFUSED.items():
-            if isinstance(sublayer, refused):
-                raise ValueError(
-                    "`layer_or_function` must augment one image at a time, "
-                    "from the seed of the view, and "
-                    f"{type(sublayer).__name__} {reason}: take a layer that "
-                    "keeps images apart, such as RandAugment. "
-                    f"Received: layer_or_function={layer!r}"
-                )

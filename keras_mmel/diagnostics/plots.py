@@ -75,7 +75,8 @@ def plot_groups(run: Run, rows: int = 4) -> Any:
     """
     if run.images is None:
         raise ValueError(
-            "`run` must have images; texts are shown by `write_report`. "
+            "`run` must have images: `plot_groups` draws pictures, and "
+            "`write_report` shows texts. "
             "Received: a run without images"
         )
     return make_figure(_draw_groups, run, rows)

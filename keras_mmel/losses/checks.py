@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_mmel.arrays import fail_unless
 from keras_mmel.arrays import shapes_agree
 from keras_mmel.arrays import to_numpy
 from keras_mmel.contract import Labels
@@ -124,33 +125,76 @@ def check_label_shape(
 
 
 def per_example(sample_weight: Any) -> Any:
-    """Sample weights as one float32 number for each example.
+    """Sample weights of one output as one float32 number for each example.
 
     Args:
-        sample_weight: Shape `(batch,)` or `(batch, 1)`; or a nest of copies of
-            it, which Keras makes for a nest of labels.
+        sample_weight: Shape `(batch,)`, or with axes of length 1 behind, which
+            plain Keras needs to weigh what gives a loss per pixel.
 
     Returns:
         Float32 `(batch,)`.
 
     Raises:
-        ValueError: If the shape is another one, or weights differ by output.
+        ValueError: If the shape is another one.
     """
-    if keras.tree.is_nested(sample_weight):
-        sample_weight, *copies = keras.tree.flatten(sample_weight)
-        for copy in copies:
-            _check_equal(sample_weight, copy)
-    sample_weight = ops.cast(sample_weight, "float32")
-    shape = tuple(sample_weight.shape)
-    if len(shape) == 2 and shape[1] == 1:
-        sample_weight = ops.squeeze(sample_weight, axis=1)
-    elif len(shape) != 1:
+    weight = ops.cast(sample_weight, "float32")
+    shape = tuple(weight.shape)
+    if not shape or any(size != 1 for size in shape[1:]):
         raise ValueError(
-            "`sample_weight` must have shape (batch,), one weight per example; "
-            "views are weighted by their losses. "
+            "`sample_weight` must have shape (batch,), one weight per example, "
+            "also in a nest of weights for each output; views are weighted by "
+            "their losses. Weights of pixels or tokens go into the labels, for "
+            "a loss of your own that takes both. "
             f"Received: sample_weight.shape={shape}"
         )
-    return sample_weight
+    while len(weight.shape) > 1:
+        weight = weight[..., 0]
+    return weight
+
+
+def of_outputs(weights: list[Any], reduction: str | None) -> tuple[Any, Any]:
+    """One weight for each example, and how much of it each output takes.
+
+    The weight of an example is the largest of its outputs', by its size: what
+    has a label for one output alone is a full example of that output.
+
+    Args:
+        weights: For each output what `per_example` takes, or None for ones.
+        reduction: Of the compiled losses.
+
+    Returns:
+        Float32 `(batch,)` and `(batch, outputs)`. None for the weights where
+        there are none, and for the shares where all outputs share one tensor.
+
+    Raises:
+        ValueError: When the step runs, if outputs differ and the losses are
+            divided by the sum of the weights; see `fail_unless`.
+    """
+    first = next((w for w in weights if w is not None), None)
+    if first is None:
+        return None, None
+    if all(weight is first for weight in weights):
+        return per_example(first), None
+    one = ops.ones_like(per_example(first))
+    by_output = ops.stack(
+        [one if w is None else per_example(w) for w in weights], axis=1
+    )
+    largest, smallest = ops.max(by_output, axis=1), ops.min(by_output, axis=1)
+    weight = ops.where(largest + smallest >= 0, largest, smallest)
+    is_zero = ops.equal(weight, 0)[:, None]
+    shares = ops.where(
+        is_zero, 1.0, by_output / ops.where(is_zero, 1.0, weight[:, None])
+    )
+    if reduction == "mean_with_sample_weight":
+        weight = fail_unless(
+            ops.all(ops.equal(shares, 1)),
+            weight,
+            "`sample_weight` must be the same for all outputs where losses "
+            'have the reduction "mean_with_sample_weight". Compile them with '
+            '`reduction="sum_over_batch_size"`. Received: weights by output',
+            by_output,
+        )
+    return weight, shares
 
 
 def check_finite(losses: Any, mask: Any = None) -> None:
@@ -174,25 +218,6 @@ def check_finite(losses: Any, mask: Any = None) -> None:
             "not finite; it would make the loss of the whole step NaN. "
             f"Received: view losses {values[example].tolist()}"
         )
-
-
-def _check_equal(first, second):
-    """Fails, at the latest when the step runs, unless the tensors are equal."""
-    message = (
-        "`sample_weight` must be the same for all outputs: one weight per "
-        "example, of shape (batch,)."
-    )
-    if tuple(first.shape[1:]) != tuple(second.shape[1:]):
-        raise ValueError(
-            f"{message} Received: shapes {tuple(first.shape)} and "
-            f"{tuple(second.shape)}"
-        )
-    if keras.backend.backend() == "tensorflow" and not isinstance(
-        first, keras.KerasTensor
-    ):
-        import tensorflow as tf
-
-        tf.debugging.assert_equal(first, second, message=message)
 
 
 def _same(label, expected):

@@ -13,6 +13,8 @@ import keras
 LossFunctionWrapper = keras.losses.MeanSquaredError.__base__
 
 MEANS = ("sum_over_batch_size", "mean")
+# Arguments of which a single one may stand for all outputs.
+_FOR_ALL = ("loss", "loss_weights", "sample_weight")
 
 
 class Output(NamedTuple):
@@ -27,6 +29,7 @@ class Output(NamedTuple):
             lose Keras's recovery of the logits behind a softmax.
         teacher: Teacher predictions, or None.
         soft_loss: What was given to `MMELModel` for the output, or None.
+        sample_weight: Of the examples, in the loss of this output, or None.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Output(NamedTuple):
     prediction: Any
     teacher: Any = None
     soft_loss: Any = None
+    sample_weight: Any = None
 
 
 def pair_outputs(
@@ -46,6 +50,7 @@ def pair_outputs(
     output_names: list[str] | None = None,
     teacher: Any = None,
     soft_loss: Any = None,
+    sample_weight: Any = None,
 ) -> list[Output]:
     """Matches losses, weights, labels and predictions of every output.
 
@@ -61,6 +66,7 @@ def pair_outputs(
         output_names: Names of the outputs, where the model has them.
         teacher: None, or teacher predictions, a nest like `label`.
         soft_loss: None, or a nest like `label`.
+        sample_weight: None, weights for all outputs, or a nest like `label`.
 
     Returns:
         A list of `Output`, one for each output that has a loss.
@@ -85,7 +91,10 @@ def pair_outputs(
             # An output that the dict leaves out is not trained.
             places = [place for place in places if loss.keys() & place.words]
         elif keras.tree.is_nested(loss) and not isinstance(prediction, dict):
-            nests["y"] = _expand_partial(nests["y"], loss, len(places))
+            for argument in ("y", "sample_weight"):
+                nests[argument] = _expand_partial(
+                    nests[argument], loss, len(places)
+                )
         for place in places:
             # Before labels are picked, which such an output need not have.
             if _pick("loss", loss, place, path) is None:
@@ -103,6 +112,7 @@ def pair_outputs(
         "y": label,
         'y["teacher"]': teacher,
         "soft_loss": soft_loss,
+        "sample_weight": sample_weight,
     }
     walk((), output_names, prediction, nests)
     if not outputs:
@@ -175,6 +185,29 @@ def reduction_of(outputs: list[Output]) -> str | None:
     return kinds.pop()
 
 
+def by_every_word(
+    prediction: Any, names: list[str] | None, values: dict[int, Any]
+) -> Any:
+    """Values of outputs, where Keras's `CompileLoss` looks for them.
+
+    Args:
+        prediction: Output of the model.
+        names: Names of its outputs, where the model has them.
+        values: By the `id` of a tensor of the prediction.
+
+    Returns:
+        The value of a single tensor, or dicts with an entry for every word by
+        which Keras may call an output; None for an output without a value.
+    """
+    if not keras.tree.is_nested(prediction):
+        return values.get(id(prediction))
+    found = {}
+    for place in _places(prediction, names):
+        inner = by_every_word(prediction[place.key], None, values)
+        found.update(dict.fromkeys(place.words, inner))
+    return found
+
+
 def _crossentropy_for(label, prediction):
     """Keras's own reading of "crossentropy", from the shapes."""
     if prediction.shape[-1] == 1:
@@ -226,7 +259,7 @@ def _pick(argument, nest, place, path):
     elif keras.tree.is_nested(nest):
         if len(nest) == place.siblings:
             return nest[place.number]
-    elif nest is None or argument in ("loss", "loss_weights"):
+    elif nest is None or argument in _FOR_ALL:
         return nest
     raise _no_entry((*path, place.words[-1]), argument, nest)
 
@@ -245,7 +278,7 @@ def _no_entry(path, argument, nest):
 def _single(path, prediction, nests):
     """The `Output` for one tensor in a list, which is empty without a loss."""
     name = "/".join(map(str, path)) or "the output"
-    loss, weight, label, teacher, soft_loss = (
+    loss, weight, label, *others = (
         _only(nest, name) for nest in nests.values()
     )
     if loss is None:
@@ -256,7 +289,7 @@ def _single(path, prediction, nests):
             f"`loss_weights` must hold numbers. Received: {weight!r} for {name}"
         )
     loss = resolve(loss, label, prediction)
-    return [Output(name, loss, weight, label, prediction, teacher, soft_loss)]
+    return [Output(name, loss, weight, label, prediction, *others)]
 
 
 def _only(nest, name):

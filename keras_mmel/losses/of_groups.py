@@ -17,6 +17,7 @@ from keras import ops
 
 from keras_mmel.contract import Sizes
 from keras_mmel.contract import split_labels
+from keras_mmel.contract import split_weights
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import per_view
@@ -31,6 +32,8 @@ class GroupLosses(NamedTuple):
         losses: Float32 `(batch, num_views)`, what the objective takes.
         original: Float32 `(batch,)`: the compiled loss of view 0.
         sample_weight: None or float32 `(batch,)`.
+        logged_weight: The same for each output of a nest, as Keras's own loss
+            broadcasts it for the log.
         reduction: How the compiled losses reduce the batch.
         by_output: Names of the trained outputs, and the compiled loss of their
             view 0, a `per_view.Rows` of `batch` rows.
@@ -39,6 +42,7 @@ class GroupLosses(NamedTuple):
     losses: Any
     original: Any
     sample_weight: Any
+    logged_weight: Any
     reduction: str | None
     by_output: dict[str, per_view.Rows]
 
@@ -126,7 +130,8 @@ def group_losses(
         sizes: Of the batch.
         y: Labels, of examples or of views, or labels and teacher predictions.
         prediction: Output of the model on the flat batch.
-        sample_weight: None, or one weight per example.
+        sample_weight: None, or one weight per example, or a nest of them with
+            an entry for each output.
         loss: What was compiled.
         loss_weights: What was compiled.
         soft_loss: What was given to `MMELModel`.
@@ -158,8 +163,6 @@ def group_losses(
             '{"views": y} do. Take a hard one. '
             f"Received: objective={objective!r}"
         )
-    if sample_weight is not None:
-        sample_weight = checks.per_example(sample_weight)
     outputs = compiled.pair_outputs(
         loss,
         loss_weights,
@@ -168,19 +171,38 @@ def group_losses(
         output_names,
         labels.teacher,
         soft_loss,
+        split_weights(sample_weight),
     )
-    losses, originals, by_output = [], [], {}
-    for output in outputs:
+    reduction = compiled.reduction_of(outputs)
+    sample_weight, shares = checks.of_outputs(
+        [output.sample_weight for output in outputs], reduction
+    )
+    losses, originals, by_output, logged = [], [], {}, {}
+    for place, output in enumerate(outputs):
         checks.check_label_shape(output, sizes.views, labels.of_views)
         of_views, original = _losses(output, objective, sizes)
-        losses.append(of_views * output.weight)
-        originals.append(original.losses * output.weight)
         by_output[output.name] = original
+        factor, of_original = output.weight, output.weight
+        if shares is not None:
+            of_original = factor * shares[:, place]
+            factor = of_original[:, None]
+        losses.append(of_views * factor)
+        originals.append(original.losses * of_original)
+        if output.sample_weight is not None:
+            weight = checks.per_example(output.sample_weight)
+            logged[id(output.prediction)] = ops.reshape(
+                weight, (-1,) + (1,) * original.axes
+            )
     return GroupLosses(
         losses=sum(losses),
         original=sum(originals),
         sample_weight=sample_weight,
-        reduction=compiled.reduction_of(outputs),
+        logged_weight=(
+            compiled.by_every_word(prediction, output_names, logged)
+            if logged
+            else None
+        ),
+        reduction=reduction,
         by_output=by_output,
     )
 
@@ -194,7 +216,7 @@ def _losses(output, objective, sizes):
         losses, share = sizes.group(flat.losses), flat.unmasked_share
         if share is not None:
             share = sizes.group(share)[:, 0]
-        return losses, per_view.Rows(losses[:, 0], flat.elements, share)
+        return losses, flat._replace(losses=losses[:, 0], unmasked_share=share)
 
     if teacher is None and not objective.soft_targets:
         return of_all_views()

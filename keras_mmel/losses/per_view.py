@@ -26,11 +26,13 @@ class Rows(NamedTuple):
         unmasked_share: None where there is no Keras mask, or the loss does not
             average. Else float32 `(rows,)`: how much of each row the mask
             leaves, 1 being the mean over the batch.
+        axes: Axes of those values, behind that of the rows.
     """
 
     losses: Any
     elements: Any
     unmasked_share: Any
+    axes: int
 
 
 def rows(
@@ -93,7 +95,7 @@ def rows(
         reduce = ops.mean if averages else ops.sum
         values = reduce(values, axis=axes)
     if not masks or not averages:
-        return Rows(values, elements, None)
+        return Rows(values, elements, None, len(axes))
     # As in Keras: the mean over the batch is over what is not masked. A batch
     # is here one view of every group.
     share = ops.cast(mask, values.dtype)
@@ -105,4 +107,5 @@ def rows(
         ops.divide_no_nan(values, mean_share),
         elements,
         ops.divide_no_nan(share, mean_share),
+        len(axes),
     )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_mmel.arrays import fail_unless
 from keras_mmel.arrays import shapes_agree
 from keras_mmel.contract import Sizes
 from keras_mmel.losses import compiled
@@ -155,7 +156,7 @@ def teacher_rows(
 
     Raises:
         ValueError: If the shapes do not match. When the step runs, also if a
-            crossentropy gets what are no probabilities.
+            crossentropy gets what are no probabilities; see `fail_unless`.
     """
     row_shape = tuple(output.prediction.shape[1:])
     teacher = ops.cast(ops.convert_to_tensor(teacher), "float32")
@@ -237,24 +238,15 @@ def soft_target(
 
 
 def _check_probabilities(teacher):
-    """The teacher's predictions, or an error when the step runs.
-
-    Logits given for probabilities would train, on nonsense. Only TensorFlow
-    can tell, and not under XLA.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return teacher
-    import tensorflow as tf
-
+    """The teacher's predictions, unless they are logits: those would train."""
     # Room for the rounding of half precision.
-    fits = tf.reduce_all((teacher >= 0.0) & (teacher <= 1.001))
-    message = (
+    fits = ops.all(ops.logical_and(teacher >= 0.0, teacher <= 1.001))
+    return fail_unless(
+        fits,
+        teacher,
         "Teacher predictions must be probabilities, from 0 to 1, for a "
         "crossentropy, also where the model gives logits. Received: smallest "
-        "and largest"
+        "and largest",
+        ops.min(teacher),
+        ops.max(teacher),
     )
-    extremes = [tf.reduce_min(teacher), tf.reduce_max(teacher)]
-    check = tf.debugging.Assert(fits, [message, *extremes])
-    # None where the check is made at once, and nothing is waited for.
-    with tf.control_dependencies([check]):
-        return tf.identity(teacher)

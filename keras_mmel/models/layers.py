@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import keras
 
+from keras_mmel.counts import check_count
+
 # PyTorch's defaults, with which the recipes were tuned. Keras's own momentum
 # of 0.99 needs several hundred steps before the moving statistics are usable.
 BATCH_NORM_MOMENTUM = 0.9
@@ -187,7 +189,7 @@ def with_head(
     x = keras.layers.GlobalAveragePooling2D(data_format=FORMAT, name="pool")(x)
     compute_dtype = keras.config.dtype_policy().compute_dtype
     outputs = keras.layers.Dense(
-        num_classes,
+        check_count("num_classes", num_classes, 1),
         kernel_regularizer=penalty,
         bias_regularizer=penalty,
         dtype=keras.backend.result_type(compute_dtype, "float32"),

@@ -50,7 +50,9 @@ def evaluate_views(
 
     What a task of keras-hub prepares in `evaluate` it prepares here, too.
     Padding views (`"mask"`) do not count; a teacher's predictions are not
-    looked at. `sample_weight` weighs the loss and `weighted_metrics`, as in
+    looked at. What a Keras mask hides of a prediction (padding tokens) does not
+    count either: an example counts by what is left of its original, as in
+    `evaluate`. `sample_weight` weighs the loss and `weighted_metrics`, as in
     `evaluate`; losses are averaged, whatever their `reduction`. On replicas,
     the first computes, of each worker that asks.
 
@@ -59,7 +61,8 @@ def evaluate_views(
         x: Batches of groups, such as `keras_mmel.data.grid_views` makes, or
             `{"views": x}` with arrays `(examples, num_views, ...)`.
         y: Labels, where `x` holds arrays.
-        sample_weight: Weights `(examples,)`, where `x` holds arrays.
+        sample_weight: Weights `(examples,)`, where `x` holds arrays, or a nest
+            of them by output.
         batch_size: Groups in a batch, where `x` holds arrays.
         steps: Batches to take; all where it is None.
 
@@ -156,20 +159,20 @@ class ViewScorer:
         checks.check_labels(labels, contract.sizes_of(x))
         if labels.teacher is not None:
             y = labels.label
-        x, y = keras.tree.map_structure(ops.convert_to_tensor, (x, y))
+        x, y, weight = keras.tree.map_structure(
+            lambda t: None if t is None else ops.convert_to_tensor(t),
+            (x, y, weight),
+        )
         if self._metrics is None:
             self._metrics = view_values.find_metrics(self._model, x, y)
         with _no_gradient():
-            values = self._step(x, y)
-        if weight is not None:
-            weight = checks.per_example(weight)[:, None]
-            values = values._replace(weight=weight)
+            values = self._step(x, y, weight)
         return keras.tree.map_structure(
             lambda value: to_numpy(value).astype("float64"), values
         )
 
-    def _values(self, x, y):
-        return view_values.view_values(self._model, self._metrics, x, y)
+    def _values(self, *batch):
+        return view_values.view_values(self._model, self._metrics, *batch)
 
 
 def _joined(*batches):

@@ -45,9 +45,12 @@ def named_scores(
         # A metric of that name would hide the compiled loss.
         if name not in values.metrics or name == "loss":
             continue
-        counted = weight / weight.mean() if metric.weighted else equal
+        value, count = values.metrics[name]
+        of_originals = count[:, 0] / (count[:, 0].mean() or 1.0)
+        # A view of which a mask leaves nothing says nothing.
+        counted = mask & ((count != 0) | (count[:, :1] == 0))
         scores |= of_views(
-            name, values.metrics[name], mask, counted, metric.higher_is_better
+            name, value, counted, of_originals, metric.higher_is_better
         )
     for prefix, classifier in values.classifiers.items():
         nll = f"{prefix}nll"

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_mmel import contract
+from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import of_groups
 from keras_mmel.losses import soft_targets
@@ -30,6 +31,19 @@ class ViewMetric(NamedTuple):
     metric: Any
     higher_is_better: bool | None
     weighted: bool
+
+
+class Counted(NamedTuple):
+    """A metric of each view, as the mean over all examples takes it.
+
+    Attributes:
+        value: Its mean over what a Keras mask leaves of the view.
+        count: What the example counts by this view: 1, less what the mask
+            takes, times the sample weight for one of `weighted_metrics`.
+    """
+
+    value: Any
+    count: Any
 
 
 class Classifier(NamedTuple):
@@ -64,7 +78,7 @@ class Values(NamedTuple):
 
     loss: Any
     layers: Any
-    metrics: dict[str, Any]
+    metrics: dict[str, Counted]
     classifiers: dict[str, Classifier]
     mask: Any
     weight: Any
@@ -114,7 +128,11 @@ def find_metrics(model: keras.Model, x: Any, y: Any) -> dict[str, ViewMetric]:
 
 
 def view_values(
-    model: keras.Model, metrics: Mapping[str, ViewMetric], x: Any, y: Any
+    model: keras.Model,
+    metrics: Mapping[str, ViewMetric],
+    x: Any,
+    y: Any,
+    sample_weight: Any = None,
 ) -> Values:
     """Computes the values of every view of a batch, in inference mode.
 
@@ -123,23 +141,26 @@ def view_values(
         metrics: Its metrics, from `find_metrics`.
         x: A batch of groups, as tensors.
         y: The labels of the batch, of examples or of views.
+        sample_weight: None, `(batch,)`, or a nest of them by output.
 
     Returns:
-        `Values`, with sample weights of 1.
+        `Values`.
     """
     sizes = contract.sizes_of(x)
     loss = model._compile_loss._user_loss
     names = getattr(model, "output_names", None)
     prediction = model(contract.flatten_views(x), training=False)
-    losses = of_groups.group_losses(
+    batch = of_groups.group_losses(
         Uniform(),
         sizes,
         y,
         prediction,
+        sample_weight,
         loss=loss,
         loss_weights=model._compile_loss._user_loss_weights,
         output_names=names,
-    ).losses
+    )
+    losses, weight = batch.losses, batch.sample_weight
     # What metrics and classifiers compare each row of the prediction with.
     label_rows = contract.split_labels(y).rows(sizes)
     outputs = compiled.pair_outputs(loss, None, label_rows, prediction, names)
@@ -153,28 +174,62 @@ def view_values(
     return Values(
         loss=losses,
         layers=of_layers + ops.zeros_like(losses[:, :1]),
-        metrics=_metric_values(model, metrics, label_rows, prediction, sizes),
+        metrics=_metric_values(
+            model, metrics, label_rows, prediction, sample_weight, sizes
+        ),
         classifiers=classifiers,
         mask=ops.ones_like(losses) if sizes.mask is None else sizes.mask,
-        weight=ops.ones_like(losses[:, :1]),
+        weight=ops.ones_like(losses[:, :1])
+        if weight is None
+        else weight[:, None],
     )
 
 
-def _metric_values(model, metrics, label_rows, prediction, sizes):
-    by_name = {}
-    for name, (output, metric, *_) in metrics.items():
-        flatten = model._compile_metrics._flatten_y
+def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
+    if not metrics:
+        return {}
+    by_name, flatten = {}, model._compile_metrics._flatten_y
+    predictions = flatten(prediction)
+    weights = [] if weight is None else flatten(weight)
+    # As Keras: a single one is for all outputs.
+    weights = weights if len(weights) > 1 else weights * len(predictions)
+    for name, (output, metric, _, is_weighted) in metrics.items():
         value = metric._fn(
             flatten(label_rows)[output],
-            flatten(prediction)[output],
+            predictions[output],
             **metric._fn_kwargs,
         )
-        value = ops.cast(value, "float32")
         if not len(value.shape):  # of the batch, not of examples
             continue
-        of_rows = ops.reshape(value, (ops.shape(value)[0], -1))
-        by_name[name] = sizes.group(ops.mean(of_rows, axis=1))
+        mask = getattr(predictions[output], "_keras_mask", None)
+        # As in Keras, which looks at the mask of values if it weighs them.
+        if mask is not None or (is_weighted and weights):
+            own = getattr(value, "_keras_mask", mask)
+            mask = own if mask is None else ops.logical_and(mask, own)
+        counted = keras.tree.map_structure(sizes.group, _counted(value, mask))
+        if is_weighted and weights and weights[output] is not None:
+            of_examples = checks.per_example(weights[output])[:, None]
+            counted = counted._replace(count=counted.count * of_examples)
+        by_name[name] = counted
     return by_name
+
+
+def _counted(value, mask):
+    """The `Counted` of rows, as Keras's mean takes values and their mask."""
+    value = ops.cast(value, "float32")
+    rows = ops.shape(value)[0]
+    if mask is None:
+        of_rows = ops.mean(ops.reshape(value, (rows, -1)), axis=1)
+        return Counted(of_rows, ops.ones_like(of_rows))
+    mask = ops.cast(mask, "float32")
+    if len(mask.shape) == len(value.shape) + 1:
+        mask = ops.squeeze(mask, -1)
+    for _ in range(len(mask.shape), len(value.shape)):
+        value = ops.mean(value, axis=-1)
+    value = ops.where(mask > 0, value, 0.0)
+    count = ops.mean(ops.reshape(mask, (rows, -1)), axis=1)
+    total = ops.mean(ops.reshape(value, (rows, -1)), axis=1)
+    return Counted(ops.divide_no_nan(total, count), count)
 
 
 def _classifier(output, sizes):

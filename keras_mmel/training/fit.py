@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,13 @@ from keras_mmel.training import replicas
 from keras_mmel.training.view_statistics import ViewStatistics
 
 _FIT = inspect.signature(keras.Model.fit)
+_STEPS = (
+    "train_step",
+    "test_step",
+    "predict_step",
+    "compute_loss",
+    "compute_metrics",
+)
 
 
 def _on_examples(method, plain=True):
@@ -39,6 +47,29 @@ def _on_examples(method, plain=True):
     return wrapper
 
 
+def own_steps(model: keras.Model) -> list[str]:
+    """Methods of Keras's trainer that the class of a model overrides.
+
+    Those that Keras and keras-hub override themselves do not count.
+
+    Args:
+        model: Any model.
+
+    Returns:
+        Their names.
+    """
+
+    def definer(name):
+        classes = type(model).__mro__
+        return next(c for c in classes if name in vars(c)).__module__
+
+    return [
+        name
+        for name in _STEPS
+        if definer(name).partition(".")[0] not in ("keras", "keras_hub")
+    ]
+
+
 class GroupTrainer(keras.Model):
     """Trains a model on groups, and runs it on plain examples.
 
@@ -61,6 +92,16 @@ class GroupTrainer(keras.Model):
         # the wrapped model casts its inputs itself.
         kwargs.update(dtype=model.dtype_policy, autocast=False)
         super().__init__(**kwargs)
+        own = own_steps(model)
+        if own:
+            warnings.warn(
+                f"An `MMELModel` has steps of its own, and {own} of "
+                "`model` will not be called. Put penalties into layers "
+                "(`add_loss`) and the rest into the optimizer, loss and "
+                "metrics; or override the method in a subclass of `MMELModel`. "
+                f"Received: model of type {type(model).__name__}",
+                stacklevel=3,
+            )
         self.model = model
         self.view_statistics = ViewStatistics()
         # Keras trains a model whose `call` does not take `training` as in
@@ -125,6 +166,8 @@ class GroupTrainer(keras.Model):
             mode = summary.direction(str(getattr(callback, "monitor", "")))
             if mode and getattr(callback, "mode", None) == "auto":
                 callback.mode = mode
+            if hasattr(callback, "beside"):  # `ViewScores`
+                callback.beside = callbacks
         counter = getattr(x, "epoch_counter", None)
         if counter is not None and counter not in callbacks:
             arguments["callbacks"] = [*callbacks, _EpochFollower(counter)]
@@ -173,7 +216,8 @@ class GroupTrainer(keras.Model):
         # learn its shapes, which fails for a mask and for an uneven split.
         strategy = self._distribute_strategy
         if strategy is not None and iterator is not None:
-            for _, _, batches in iterator:
+            # Older releases of Keras yield pairs here, newer ones triples.
+            for *_, batches in iterator:
                 data_batch = keras.tree.map_structure(
                     lambda v: strategy.experimental_local_results(v)[0],
                     next(batches),
@@ -243,13 +287,6 @@ def _check_arguments(arguments, strategy):
             "`strategy.distribute_datasets_from_function`, on JAX by "
             "`DataParallel(auto_shard_dataset=False)`. "
             "Received: groups made with `shard`"
-        )
-    sample_weight = arguments.get("sample_weight")
-    if keras.tree.is_nested(sample_weight):
-        raise ValueError(
-            "`sample_weight` must be one array of shape (batch,): the weight "
-            "of an example holds for all outputs. "
-            f"Received: a {type(sample_weight).__name__}"
         )
     checks.check_numbers(y)
     class_weight = arguments.get("class_weight")

@@ -291,6 +291,30 @@ def test_missing_entries_are_nan_and_unknown_ones_named(compared):
         found.values("maxup", "clean_loss")
 
 
+def test_a_model_with_steps_of_its_own_is_refused():
+    class Own(keras.Sequential):
+        def train_step(self, *args, **kwargs):
+            return super().train_step(*args, **kwargs)
+
+    def make_own():
+        model = Own([keras.Input((FEATURES,)), keras.layers.Dense(CLASSES)])
+        model.compile("sgd", LOSS)
+        return model
+
+    with pytest.raises(ValueError, match="'train_step'.*Received.* Own"):
+        keras_mmel.compare(make_own, groups, TEST, seeds=1, verbose=False)
+
+
+def test_one_seed_has_no_spread():
+    runs = [
+        {"method": name, "seed": 0, "scores": {"loss": loss}, "log": {}}
+        for name, loss in (("hard", 1.0), ("plain", 1.5))
+    ]
+    text = str(Comparison(runs, "hard"))
+    assert "1 seed;" in text and "+0.50" in text
+    assert not [word for word in ("nan", "p ?", "t-test", "±") if word in text]
+
+
 @pytest.mark.parametrize(
     "change, message",
     [

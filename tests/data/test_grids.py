@@ -1,5 +1,8 @@
 """Grids of fixed transformations against a plain loop."""
 
+import random
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -29,6 +32,46 @@ def test_another_type_of_number_takes_the_original_along():
     ((x, _),) = halves
     assert x["views"].dtype == tf.float32
     np.testing.assert_array_equal(x["views"][:, 0], IMAGES)
+
+
+def test_views_of_several_types_become_one():
+    moves = [
+        lambda x: x[::-1],
+        keras.layers.RandomRotation((0.25, 0.25)),
+        lambda x: tf.cast(x, tf.float16),
+    ]
+    ((x, _),) = grid_views(examples(), moves, 5)
+    assert x["views"].dtype == tf.float32
+    np.testing.assert_array_equal(x["views"][:, 1], IMAGES[:, ::-1])
+    np.testing.assert_array_equal(x["views"][:, 3], IMAGES)
+    ((x, _),) = grid_views(examples(), [lambda x: tf.cast(x, tf.int32)], 5)
+    assert x["views"].dtype == tf.int32
+
+
+def test_chance_is_refused():
+    def by_python(x):
+        return x[::-1] if random.random() < 0.5 else x
+
+    def by_numpy(x):
+        noise = np.random.default_rng()
+        return tf.numpy_function(
+            lambda array: (
+                array + noise.integers(2, size=array.shape, dtype="u1")
+            ),
+            [x],
+            tf.uint8,
+        )
+
+    for chance in (
+        keras.layers.RandomRotation(0.2),
+        keras.layers.RandomFlip("horizontal"),
+        keras.Sequential([keras.layers.RandomTranslation(0.5, 0.0)]),
+        lambda x: x[:: -1 if random.random() < 0.5 else 1],
+        by_python,
+        by_numpy,
+    ):
+        with pytest.raises(ValueError, match="must (make the same|not draw)"):
+            grid_views(examples(), [lambda x: x, chance], 5)
 
 
 def test_wrong_input_is_named():

@@ -279,6 +279,11 @@ def test_postprocess_runs_on_all_views(epochs):
         assert views.dtype == np.float32
 
 
+def test_postprocess_mixes_no_images():
+    with pytest.raises(ValueError, match="`postprocess` must.*MixUp mixes"):
+        groups(postprocess=keras.layers.MixUp())
+
+
 def test_a_cache_before_the_views_is_kept():
     reads = []
 

@@ -250,6 +250,30 @@ def test_function_of_image_and_rng_with_a_shared_pipeline(make):
     assert np.any(views != read(first))
 
 
+def test_doubles_of_numpy_go_back_to_the_type_that_went_in():
+    def noisy(nest, rng):
+        return {name: x + rng.normal(size=x.shape) for name, x in nest.items()}
+
+    augment = data.per_view(noisy)
+    x = {"a": np.ones((2, 3), "float32"), "b": np.ones((2, 1), "float64")}
+    views = augment(x, np.arange(8).reshape(2, 2, 2))
+    assert views["a"].dtype == tf.float32 and views["b"].dtype == tf.float64
+    assert len(np.unique(views["a"])) == 12
+
+
+def test_what_takes_arrays_is_pointed_to_the_generator():
+    def pipeline(image):
+        if not isinstance(image, np.ndarray):
+            raise TypeError("image must be numpy array type")
+        return image
+
+    with pytest.raises(TypeError, match="numpy array type") as caught:
+        data.per_view(lambda image: pipeline(image))(
+            IMAGES, np.zeros((4, 1, 2))
+        )
+    assert "f(image, rng)" in caught.value.__notes__[-1]
+
+
 def test_half_precision_of_a_layer_is_not_that_of_the_views():
     keras.config.set_dtype_policy("mixed_bfloat16")
     images = IMAGES.astype("float32")

@@ -152,11 +152,7 @@ def test_labels_are_refused_where_they_would_broadcast(
     [
         (np.ones((4, 3)), ("shape (batch,)", "sample_weight.shape=(4, 3)")),
         (np.float32(1), ("shape (batch,)", "sample_weight.shape=()")),
-        (np.ones((4, 1, 1)), ("(4, 1, 1)",)),
-        (
-            [np.ones(4), np.ones((4, 3))],
-            ("same for all outputs", "Received: shapes (4,) and (4, 3)"),
-        ),
+        (np.ones((4, 1, 2)), ("pixels", "loss of your own", "(4, 1, 2)")),
     ],
 )
 def test_sample_weights_of_another_shape_are_refused(weight, parts):
@@ -166,12 +162,28 @@ def test_sample_weights_of_another_shape_are_refused(weight, parts):
 
 def test_copies_for_every_part_of_the_labels_are_one_weight():
     """Keras copies an array of weights to each part of a nest of labels."""
-    weight = np.array([[1], [0], [2], [1]])
-    found = checks.per_example({"a": weight, "b": [weight.copy()]})
-    assert found.dtype == "float32"
-    np.testing.assert_array_equal(found, weight[:, 0])
+    weight = np.array([[1], [0], [2], [-1]])
+    for copy in (weight, weight.copy(), weight[:, :, None, None]):
+        found, shares = checks.of_outputs([weight, copy], "mean")
+        assert found.dtype == "float32"
+        np.testing.assert_array_equal(found, weight[:, 0])
+        assert (shares is None) == (copy is weight)
+        if shares is not None:
+            np.testing.assert_array_equal(shares, np.ones((4, 2)))
+    assert checks.of_outputs([None, None], "mean") == (None, None)
+
+
+def test_an_example_weighs_what_its_heaviest_output_does():
+    weights = [np.array([1.0, 0, 2, 0, 0]), np.array([0.5, 3, 2, 0, -1])]
+    found, shares = checks.of_outputs(weights, "sum")
+    np.testing.assert_array_equal(found, [1, 3, 2, 0, -1])
+    expected = [[1, 0.5], [0, 1], [1, 1], [1, 1], [0, 1]]
+    np.testing.assert_array_equal(shares, expected)
+    found, shares = checks.of_outputs([weights[0], None], "sum")
+    np.testing.assert_array_equal(found, [1, 1, 2, 1, 1])
+    np.testing.assert_array_equal(found[:, None] * shares[:, 1:], [[1]] * 5)
     with pytest.raises(Exception, match="same for all outputs"):
-        checks.per_example({"a": weight, "b": weight + 1})
+        checks.of_outputs(weights, "mean_with_sample_weight")
 
 
 # Losses that are not finite

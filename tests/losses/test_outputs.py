@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_mmel
 from tests import oracle
@@ -182,3 +183,133 @@ def test_outputs_add_up_before_the_views_are_weighted():
         np.testing.assert_allclose(log[name][0], number, rtol=1e-5)
     weights = mmel.view_weights({"views": views}, LABELS)
     np.testing.assert_allclose(weights, oracle.view_weights(found, 1.0), 1e-5)
+
+
+# Sample weights
+
+TENFOLD = RNG.random(6).astype("float32") * 10
+EACH = {"value": TENFOLD, "kind": np.array([1, 0, 0, 2, 1, 0], "float32")}
+
+
+@pytest.mark.parametrize(
+    ("make", "y", "loss", "weight", "compiler"),
+    [
+        (DICT, NAMED, IN_DICT, EACH, "eager"),
+        (DICT, NAMED, IN_DICT, EACH, "xla"),
+        (DICT, NAMED, IN_DICT, {**EACH, "kind": None}, "graph"),
+        (LIST, LABELS, IN_LIST, list(EACH.values()), "graph"),
+        (
+            NESTED,
+            {"heads": NAMED},
+            {"heads": IN_DICT},
+            {"heads": EACH},
+            "eager",
+        ),
+    ],
+    ids=["eager", "xla", "only_one", "list", "nested"],
+)
+def test_weights_of_each_output_count_as_in_keras(
+    make, y, loss, weight, compiler
+):
+    settings = {"run_eagerly": compiler == "eager"}
+    settings["jit_compile"] = compiler == "xla"
+    if loss is IN_DICT:
+        settings |= METRICS
+    assert_same_step(make, X, y, loss=loss, sample_weight=weight, **settings)
+
+
+def test_views_are_weighted_by_what_the_outputs_of_an_example_weigh():
+    """One that has no label for an output is an example of the others."""
+    views = RNG.normal(size=(6, 3, 5)).astype("float32")
+    model = DICT()
+    mmel = keras_mmel.MMELModel(model, keras_mmel.objectives.Hard(0.3))
+    mmel.compile(keras.optimizers.SGD(0.0), IN_DICT)
+    log = mmel.fit({"views": views}, NAMED, sample_weight=EACH, verbose=0)
+    found = model.predict(views.reshape(18, 5), verbose=0)
+    error = (found["value"].reshape(6, 3, 2) - VALUE[:, None]) ** 2
+    chosen = found["kind"].reshape(6, 3, 3)[np.arange(6), :, CLASS]
+    by_output = {"value": error.mean(-1), "kind": -np.log(chosen)}
+    whole = np.maximum(EACH["value"], EACH["kind"])
+    mixed = sum(by_output[n] * (EACH[n] / whole)[:, None] for n in EACH)
+    expected = (oracle.maximal_expected_loss(mixed, 0.3) * whole).mean()
+    np.testing.assert_allclose(log.history["loss"], [expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [4, 8])
+def test_weights_of_examples_reach_a_loss_of_each_pixel(batch):
+    """Keras broadcasts (batch,) against (batch, height, width)."""
+    inputs = keras.Input((4, 4, 2))
+    model = keras.Model(
+        inputs, {n: layers.Conv2D(1, 1, name=n)(inputs) for n in "ab"}
+    )
+    x = RNG.normal(size=(8, 4, 4, 2)).astype("float32")
+    y = {n: RNG.normal(size=(8, 4, 4, 1)).astype("float32") for n in "ab"}
+    weight = np.array([4, 0, 0, 0, 4, 0, 1, 0], "float32")
+    predicted = model.predict(x, verbose=0)
+    for given in (weight, {"a": weight, "b": weight[:, None, None]}):
+        mmel = keras_mmel.MMELModel(model)
+        mmel.compile(keras.optimizers.SGD(0.0), "mse")
+        data = tf.data.Dataset.from_tensor_slices(
+            ({"views": x[:, None]}, y, given)
+        )
+        log = mmel.fit(data.batch(batch), verbose=0).history
+        total = 0
+        for name in "ab":
+            error = ((predicted[name] - y[name]) ** 2).mean((1, 2, 3))
+            expected = (error * weight).mean()
+            np.testing.assert_allclose(log[f"{name}_loss"], expected, rtol=1e-5)
+            total += expected
+        np.testing.assert_allclose(log["loss"], total, rtol=1e-5)
+
+
+def test_an_array_of_weights_is_for_labels_and_teacher():
+    """`fit` of Keras copies it to every part of y, those of the teacher too."""
+    views = {"views": np.stack([X, X + 1], axis=1)}
+    teacher = {"value": VALUE, "kind": ONE_HOT}
+    teacher = {n: np.stack([t, t], axis=1) for n, t in teacher.items()}
+    several = (DICT, NAMED, teacher, IN_DICT, METRICS)
+    single = (SINGLE, VALUE, teacher["value"], "mse", {})
+    for make, label, taught, loss, more in (several, single):
+        mmel = keras_mmel.MMELModel(make())
+        mmel.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True, **more)
+        y = {"label": label, "teacher": taught}
+        found = mmel.fit(views, y, sample_weight=TENFOLD, verbose=0).history
+        mmel.reset_metrics()
+        expected = mmel.train_on_batch(views, y, TENFOLD, return_dict=True)
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], [value], rtol=1e-5)
+
+
+# What is of no row
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+@pytest.mark.parametrize("eagerly", [True, False])
+def test_a_model_may_also_return_what_is_of_no_example(eagerly):
+    class Tempered(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.kind = layers.Dense(3)
+            self.scale = self.add_weight(shape=(), initializer="ones")
+            self.rows = self.add_weight(shape=(7, 2), initializer="ones")
+            self(X[:1])
+
+        def call(self, inputs):
+            logits = self.kind(inputs) * self.scale
+            more = {"scale": self.scale + 0.0, "rows": self.rows + 0.0}
+            return {"kind": logits, **more}
+
+    loss = {"kind": losses.SparseCategoricalCrossentropy(from_logits=True)}
+    labels = {"kind": CLASS}
+    found = assert_same_step(
+        Tempered, X, labels, loss=loss, run_eagerly=eagerly
+    )
+    assert found["loss"] == found["original_loss"]
+    model = Tempered()
+    mmel = keras_mmel.MMELModel(model, "soft")
+    mmel.compile("sgd", loss, run_eagerly=eagerly)
+    views = {"views": np.stack([X, X + 1], axis=1)}
+    mmel.fit(views, labels, batch_size=4, verbose=0)
+    expected = mmel.evaluate(X, labels, verbose=0)
+    scores = mmel.evaluate_views(views, labels)
+    np.testing.assert_allclose(scores["original_loss"], expected, rtol=1e-5)

@@ -150,3 +150,73 @@ def test_a_quantized_model_is_evaluated_as_it_is():
     assert not np.array_equal(mmel.evaluate(x, y, verbose=0), before)
     predicted = mmel.predict(x, verbose=0)
     np.testing.assert_allclose(predicted, mmel.model(x), 1e-5, 1e-5)
+
+
+# What a model overrides
+
+
+class OwnSteps(keras.Model):
+    """Overrides what Keras's guide to an own `fit` does."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(networks.CLASSES)
+
+    def call(self, inputs):
+        return self.dense(inputs)
+
+    def compute_loss(self, *args, **kwargs):
+        return super().compute_loss(*args, **kwargs) + 10.0
+
+
+class OwnTraining(OwnSteps):
+    def train_step(self, *args, **kwargs):
+        raise RuntimeError("not called by a wrapper")
+
+    def predict_step(self, *args, **kwargs):
+        return keras.ops.softmax(super().predict_step(*args, **kwargs))
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (OwnSteps, "'compute_loss'"),
+        (OwnTraining, "'train_step', 'predict_step', 'compute_loss'"),
+    ],
+)
+def test_own_steps_of_the_model_are_named(make, names):
+    match = rf"\[{names}\] of `model` will not.*subclass of `MMELModel`"
+    with pytest.warns(UserWarning, match=match):
+        keras_mmel.MMELModel(make())
+
+
+def test_the_way_for_an_own_step_is_a_subclass_of_the_wrapper():
+    class Penalized(keras_mmel.MMELModel):
+        def compute_loss(self, *args, **kwargs):
+            kernel = self.model.kernel
+            penalty = 10.0 * keras.ops.sum(kernel**2)
+            return super().compute_loss(*args, **kwargs) + penalty
+
+    class Plain(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1, kernel_initializer="ones")
+
+        kernel = property(lambda self: self.dense.kernel)
+
+        def call(self, inputs):
+            return self.dense(inputs)
+
+    x = np.eye(4, 3, dtype="float32")
+    mmel = Penalized(Plain())
+    mmel.compile(keras.optimizers.SGD(0.0), "mse")
+    log = mmel.fit({"views": x[:, None]}, np.ones((4, 1)), verbose=0).history
+    assert abs(log["loss"][0] - 10.0 * 3 - 0.25) < 1e-5
+
+
+def test_the_objective_is_fixed():
+    mmel = stepped(networks.MODELS["functional"][0](networks.CLASSES))
+    with pytest.raises(AttributeError, match="`lambda_p` may be set.*'soft'"):
+        mmel.objective = "soft"
+    mmel.lambda_p = 2.0
+    assert mmel.objective == keras_mmel.objectives.Hard(2.0)

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import keras_mmel
 from keras_mmel.objectives import Hard
 from keras_mmel.objectives import Soft
 from tests import cases
 from tests import networks
+from tests import oracle
 from tests.cases import Case
 from tests.mmel_model.reference import Reference
 
@@ -75,3 +77,32 @@ def test_views_of_other_types_train_as_what_the_model_casts_them_to(dtype):
         mmel.train_on_batch({"views": views.astype(kind)}, np.arange(5) % 4)
         results.append(cases.result(mmel, Case()))
     cases.assert_close(*results)
+
+
+@pytest.mark.parametrize("num_padding", [0, 2])
+def test_padding_is_the_original_once_more(num_padding):
+    """What looks at the batch as a whole sees a copy in place of padding."""
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            layers.BatchNormalization(momentum=0.0),
+            layers.Dense(2, activity_regularizer=keras.regularizers.L2(0.1)),
+        ]
+    )
+    mmel = keras_mmel.MMELModel(model)
+    mmel.compile(keras.optimizers.SGD(0.0), "mse")
+    views = np.random.default_rng(0).normal(size=(4, 2, 3)).astype("float32")
+    shown = np.concatenate([views] + [views[:, :1]] * num_padding, axis=1)
+    given = np.concatenate([views] + [views[:, :1] * 0 + 7] * num_padding, 1)
+    mask = np.arange(2 + num_padding) < np.full((4, 1), 2)
+    x, y = {"views": given, "mask": mask}, np.ones((4, 2))
+    log = mmel.fit(x, y, verbose=0).history
+    rows = shown.reshape(-1, 3)
+    assert_allclose(model.layers[0].moving_mean, rows.mean(0), rtol=1e-5)
+    assert_allclose(model.layers[0].moving_variance, rows.var(0), rtol=1e-4)
+    made = model.predict(rows, verbose=0)
+    of_views = ((made - 1) ** 2).mean(1).reshape(4, -1)
+    loss = oracle.maximal_expected_loss(of_views, 1.0, mask).mean()
+    penalty = 0.1 * (made**2).sum() / len(rows)
+    assert_allclose(log["loss"], [loss + penalty], rtol=1e-4)

@@ -7,6 +7,7 @@ replicas; their sums and the uneven last batch equal those of one device, which
 
 import functools
 
+import keras
 import numpy as np
 import pytest
 
@@ -18,12 +19,19 @@ from tests.scripts.child import Child
 # number of examples, in plain `fit` as well.
 OF_OUTPUTS = {"log/first_loss", "log/second_loss"}
 NOT_EXACT = {"two_outputs": OF_OUTPUTS, "moving": OF_OUTPUTS}
+# docs/limits.md says it.
+OLD_KERAS = pytest.mark.skipif(
+    tuple(map(int, keras.__version__.split(".")[:2])) < (3, 13),
+    reason="older releases miscount penalties of layers on replicas",
+)
 RUNS = [
     pytest.param(
         name,
         count,
         id=f"{name}-{count}",
-        marks=[pytest.mark.slow]
+        marks=[OLD_KERAS]
+        if name == "soft_everything" and count == 2
+        else [pytest.mark.slow]
         if {name, f"{name}-{count}"} & on_replicas.SLOW
         else [],
     )

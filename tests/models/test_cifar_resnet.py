@@ -131,6 +131,6 @@ def test_bad_arguments():
 
     for depth in (2, 7, 18, 21, -4):
         fails(ValueError, f"6n \\+ 2 .*Received: {depth}", depth, 10)
-    fails(ValueError, "positive integer", 8, 0)
+    fails(ValueError, "`num_classes` must be at least 1", 8, 0)
     message = "`weight_decay` must be finite"
     fails(ValueError, message, 8, 10, weight_decay=-1e-4)

@@ -112,6 +112,80 @@ def test_equals_a_plain_loop(activation, eagerly):
         assert_allclose(found[f"original_{name}"], value, rtol=1e-5)
 
 
+def tokens(seed=0):
+    """Token ids with 0 for padding, one view of padding alone, and labels."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(1, 9, (EXAMPLES, VIEWS, 6))
+    lengths = rng.integers(1, 7, (EXAMPLES, VIEWS))
+    lengths[2, 1] = 0
+    ids[np.arange(6) >= lengths[..., None]] = 0
+    return ids, rng.integers(0, 2, (EXAMPLES, 6))
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(11.0, dtype="float32")])
+def test_tokens_that_a_mask_hides_do_not_count(weight):
+    model = keras.Sequential(
+        [
+            keras.Input((6,), dtype="int32"),
+            layers.Embedding(9, 4, mask_zero=True),
+            layers.Dense(2),
+        ]
+    )
+    model.compile(
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        weighted_metrics=[keras.metrics.SparseCategoricalAccuracy("heavy")],
+    )
+    ids, labels = tokens()
+    data = {"views": ids}, labels
+    given = {} if weight is None else {"sample_weight": weight[:, None]}
+    found = keras_mmel.evaluate_views(model, *data, **given, batch_size=4)
+    given |= {"batch_size": 4, "verbose": 0, "return_dict": True}
+    of_keras = model.evaluate(ids[:, 0], labels, **given)
+    assert set(of_keras) == {"loss", "accuracy", "heavy"}
+    for name, value in of_keras.items():
+        assert_allclose(found[f"original_{name}"], value, rtol=1e-5)
+    predicted = model.predict(ids.reshape(-1, 6), verbose=0).argmax(-1)
+    right = predicted.reshape(ids.shape) == labels[:, None]
+    means, worsts = [], []
+    for group, is_right in zip(ids, right, strict=True):
+        views = [
+            is_right[j][row > 0].mean()
+            for j, row in enumerate(group)
+            if row.any()
+        ]
+        means.append(np.mean(views))
+        worsts.append(min(views))
+    tokens_of_originals = (ids[:, 0] > 0).sum(-1)
+    heavy = tokens_of_originals * (1 if weight is None else weight)
+    for name, counted in (("accuracy", tokens_of_originals), ("heavy", heavy)):
+        for kind, values in (("mean", means), ("worst", worsts)):
+            expected = np.average(values, weights=counted)
+            assert_allclose(found[f"{kind}_{name}"], expected, rtol=1e-5)
+
+
+def test_a_mask_of_the_values_counts_as_in_keras():
+    ignoring = keras.metrics.MeanMetricWrapper(
+        keras.losses.sparse_categorical_crossentropy, "ce", ignore_class=0
+    )
+    inputs = keras.Input((FEATURES,))
+    rows = layers.Reshape((2, CLASSES))(layers.Dense(2 * CLASSES)(inputs))
+    model = keras.Model(inputs, layers.Softmax()(rows))
+    model.compile(
+        loss="sparse_categorical_crossentropy", weighted_metrics=[ignoring]
+    )
+    views, _, _, weight = data()
+    labels = np.random.default_rng(3).integers(0, CLASSES, (EXAMPLES, 2))
+    for given in ({}, {"sample_weight": weight[:, None]}):
+        found = keras_mmel.evaluate_views(
+            model, {"views": views}, labels, **given
+        )
+        of_keras = model.evaluate(
+            views[:, 0], labels, verbose=0, return_dict=True, **given
+        )
+        assert_allclose(found["original_ce"], of_keras["ce"], rtol=1e-5)
+
+
 def test_a_saturated_softmax_keeps_its_logits():
     model = classifier()
     model.layers[-1].bias.assign([40.0, 0.0, -40.0])
@@ -210,6 +284,23 @@ def test_several_outputs():
     assert {f"original_{n}" for n in names if not n.endswith("_loss")} <= {
         *found
     }
+
+
+def test_weights_of_each_output():
+    inputs = keras.Input((FEATURES,))
+    outputs = [layers.Dense(1, name=name)(inputs) for name in "ab"]
+    model = keras.Model(inputs, outputs)
+    model.compile(loss="mse", weighted_metrics=[["mae"], ["mae"]])
+    views, labels, _, weight = data()
+    y, weights = [labels, labels + 1.0], [weight, weight[::-1].round()]
+    found = keras_mmel.evaluate_views(
+        model, {"views": views}, y, sample_weight=weights, batch_size=4
+    )
+    of_keras = model.evaluate(
+        views[:, 0], y, sample_weight=weights, verbose=0, return_dict=True
+    )
+    for name in ("loss", "a_mae", "b_mae"):
+        assert_allclose(found[f"original_{name}"], of_keras[name], rtol=1e-5)
 
 
 def test_metrics_that_are_no_means_are_left_out():
