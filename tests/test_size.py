@@ -8,7 +8,7 @@ from tests.test_structure import MODULES
 
 # Docstrings, comments and blank lines are not counted, so that nobody saves on
 # them.
-MOST_CODE_LINES = 9_700
+MOST_CODE_LINES = 10_036
 MOST_WITHOUT_ARGS = 20
 
 SILENT = {
