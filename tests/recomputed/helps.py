@@ -11,12 +11,12 @@ CROPS = tuple(
 ROWS = {
     "digits, turned, as they are": (
         "original_accuracy",
-        ("digits-u4-alike",),
+        ("digits-ball-u4-alike",),
         "digits-u4-original",
     ),
     "digits, right under 45 turns and shifts": (
         "worst_accuracy",
-        ("digits-u4-alike",),
+        ("digits-ball-u4-alike",),
         "digits-u4-original",
     ),
     "digits, 20 % wrong labels, as they are": (
@@ -53,6 +53,7 @@ ROWS = {
 COLUMNS = {
     "`Hard(1)`": "hard 1",
     "`Hard(0.3)`": "hard 0.3",
+    "`KLBall(0.35)`": "ball 0.35",
     "`Soft()`": "soft",
     "single views, `plain`": "plain",
 }
