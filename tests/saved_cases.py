@@ -64,6 +64,7 @@ SAVED_WITH_USER_OBJECTS = {
     "objective": Case(user_objects.Hardest(lambda_p=0.4, share=0.7)),
 }
 SAVED_SLOW = {
+    "accumulation",
     "ball",
     "bert",
     "bfloat16",

@@ -66,7 +66,7 @@ class GroupLosses(NamedTuple):
         weight = self.sample_weight
         weighted = values if weight is None else values * weight
         if self.reduction is None:
-            _, elements, _ = self._alike()
+            elements = self._alike().elements
             if isinstance(elements, int) and elements == 1:
                 return weighted, None
             # As many values as Keras would log the mean of.
@@ -80,9 +80,10 @@ class GroupLosses(NamedTuple):
         if self.reduction == "mean_with_sample_weight" and weight is not None:
             # Keras counts a weight once, however many elements it weighs; with
             # a mask, once for each element that is left.
-            _, elements, share = self._alike()
+            rows = self._alike()
+            share = rows.unmasked_share
             if share is None:
-                share = 1 / ops.cast(elements, values.dtype)
+                share = 1 / ops.cast(rows.elements, values.dtype)
             return total, ops.sum(weight * share)
         batch = ops.shape(values)[0]
         if isinstance(batch, int):

@@ -72,7 +72,7 @@ def test_help_lists_the_commands(capsys):
         (
             "label",
             label_augmented,
-            {"directory", "teacher", "out", "shard", "progress"},
+            {"directory", "teacher", "out", "shard", "progress", "from_logits"},
         ),
     ],
 )

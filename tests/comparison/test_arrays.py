@@ -58,6 +58,7 @@ def test_without_tensorflow():
     assert np.isfinite(list(scores["plain"].values())).all()
 
 
+@pytest.mark.slow
 def test_a_run_on_arrays_is_the_training_written_out():
     found = without_tensorflow.scores()
     assert found["again"] == found["uniform"]

@@ -177,6 +177,7 @@ def test_counter_is_exact_for_a_tiny_dataset_on_replicas(strategy):
     assert close(result, wanted)
 
 
+@pytest.mark.slow
 def test_unknown_size_and_a_counter_without_a_name(expected):
     dataset = groups(unknown=True).map(lambda x, y: (x, y))
     for wanted in expected[:EPOCHS]:

@@ -266,6 +266,7 @@ def test_what_wrong_labels_add():
     assert cells == ["+10.17", "+12.17", "+2.00"]
 
 
+@pytest.mark.slow
 def test_cifar_has_the_later_methods_and_wrong_labels(monkeypatch):
     rng = np.random.default_rng(0)
 

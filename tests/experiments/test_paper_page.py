@@ -52,6 +52,7 @@ def test_every_number_of_the_paper_stands_on_the_page(number):
     assert len(numbers) == len(paper.read(f"table{number}"))
 
 
+@pytest.mark.slow
 def test_what_is_not_run_is_said(rows):
     (row,) = (row for row in rows if "ImageNet" in row and "MMEL-H" in row)
     assert "not run" in row

@@ -112,6 +112,7 @@ def test_the_direction_of_the_original_loss_is_known(tmp_path):
 # Structures and precision
 
 
+@pytest.mark.slow
 def test_accumulated_groups_are_one_batch():
     found, expected = (
         cases.train(
@@ -140,6 +141,7 @@ def test_outputs_with_the_names_of_the_contract_are_refused():
 
 
 # Keras says so of every layer that it leaves as it is.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_a_quantized_model_is_evaluated_as_it_is():
     case = Case(epochs=1)

@@ -10,6 +10,7 @@ from keras_mmel.objectives import Hard
 from keras_mmel.objectives import Soft
 from tests import cases
 from tests import networks
+from tests import older
 from tests import oracle
 from tests.cases import Case
 from tests.mmel_model.reference import Reference
@@ -79,6 +80,7 @@ def test_views_of_other_types_train_as_what_the_model_casts_them_to(dtype):
     cases.assert_close(*results)
 
 
+@older.not_before(14, "adds an activity regularizer up over a batch")
 @pytest.mark.parametrize("num_padding", [0, 2])
 def test_padding_is_the_original_once_more(num_padding):
     """What looks at the batch as a whole sees a copy in place of padding."""

@@ -7,11 +7,11 @@ replicas; their sums and the uneven last batch equal those of one device, which
 
 import functools
 
-import keras
 import numpy as np
 import pytest
 
 from tests import cases
+from tests import older
 from tests.scripts import on_replicas
 from tests.scripts.child import Child
 
@@ -20,10 +20,7 @@ from tests.scripts.child import Child
 OF_OUTPUTS = {"log/first_loss", "log/second_loss"}
 NOT_EXACT = {"two_outputs": OF_OUTPUTS, "moving": OF_OUTPUTS}
 # docs/limits.md says it.
-OLD_KERAS = pytest.mark.skipif(
-    tuple(map(int, keras.__version__.split(".")[:2])) < (3, 14),
-    reason="older releases add an activity regularizer up over a batch",
-)
+OLD_KERAS = older.not_before(14, "adds an activity regularizer up over a batch")
 RUNS = [
     pytest.param(
         name,

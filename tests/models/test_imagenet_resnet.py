@@ -20,7 +20,12 @@ BUILDERS = [
         (models.resnet18, 11_689_512, 11.7),
         (models.resnet34, 21_797_672, 21.8),
         # 25,557,032 in torchvision, and 26,560 biases in keras.applications.
-        (models.resnet50, 25_557_032 + 26_560, 25.6),
+        pytest.param(
+            models.resnet50,
+            25_557_032 + 26_560,
+            25.6,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_number_of_parameters(build, expected, millions):

@@ -11,6 +11,7 @@ from keras_mmel.scores import of_views
 from keras_mmel.scores import summary
 from keras_mmel.scores.held_out import batches_of
 from tests import cases
+from tests import older
 
 EXAMPLES, VIEWS, FEATURES, CLASSES = 11, 4, 5, 3
 CLOSE = {"rtol": 2e-6, "atol": 1e-7}
@@ -122,6 +123,7 @@ def tokens(seed=0):
     return ids, rng.integers(0, 2, (EXAMPLES, 6))
 
 
+@older.not_before(12, "looks at masks of metrics beside weights alone")
 @pytest.mark.parametrize("weight", [None, np.arange(11.0, dtype="float32")])
 def test_tokens_that_a_mask_hides_do_not_count(weight):
     model = keras.Sequential(

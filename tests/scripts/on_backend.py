@@ -50,6 +50,7 @@ CASES = {
 REFUSED_BY_KERAS = {("torch", "steps_per_execution")}
 SLOW = {"uniform", "soft_through", "run_eagerly", "without_training"}
 SLOW |= {"steps_per_execution", "regression", "batch_norm"}
+SLOW |= {"ball"}
 
 
 def resumes(mmel, case):

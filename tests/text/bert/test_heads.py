@@ -81,6 +81,7 @@ def hub():
     return model
 
 
+@pytest.mark.slow
 def test_a_head_of_keras_hub_is_kept(tmp_path, caplog, hub):
     hub.save_to_preset(str(tmp_path / "hub"))
     model = load_text_classifier(tmp_path / "hub", 3)

@@ -178,6 +178,7 @@ def test_labels_counted_from_1_are_refused(tmp_path, records, teacher):
         label(data, teacher, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_many_in_a_process_are_not_warned_of(teacher, masked_lm):
     """TensorFlow counts the traces of a function, also of new ones."""
     said = []

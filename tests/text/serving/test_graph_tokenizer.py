@@ -188,6 +188,7 @@ def test_any_sentences_and_pairs(sentences, pairs):
     twin("uncased").check(pairs)
 
 
+@pytest.mark.slow
 def test_hard_strings():
     # Beside itself: nothing may move to another sentence.
     texts = [text for hard in HARD for text in (hard, hard, "", hard)]
