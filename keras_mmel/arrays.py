@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+Shape = Sequence[int | None]
+
 # Views whose range is this many times smaller or larger than that of their
 # originals were scaled, not augmented.
 _TIMES = 8
@@ -44,9 +46,7 @@ def fail_unless(fits: Any, values: Any, message: str, *received: Any) -> Any:
     return ops.where(fits, values, float("nan"))
 
 
-def shapes_agree(
-    shape: Sequence[int | None], expected: Sequence[int | None]
-) -> bool:
+def shapes_agree(shape: Shape, expected: Shape) -> bool:
     """Whether two shapes have one rank and the same sizes.
 
     Args:

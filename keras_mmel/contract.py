@@ -101,9 +101,8 @@ class Sizes(NamedTuple):
         """`(batch, ...)` to `(batch * num_views, ...)`: one copy per view."""
         values = ops.convert_to_tensor(values)
         shape = tuple(ops.shape(values))
-        copies = ops.broadcast_to(
-            ops.expand_dims(values, 1), (shape[0], self.views, *shape[1:])
-        )
+        rows = ops.expand_dims(values, 1)
+        copies = ops.broadcast_to(rows, (shape[0], self.views, *shape[1:]))
         return ops.reshape(copies, (shape[0] * self.views, *shape[1:]))
 
     def originals(self, values: Any) -> Any:

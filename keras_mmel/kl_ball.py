@@ -20,10 +20,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_mmel.formulas import count_views
-from keras_mmel.formulas import find_largest
-from keras_mmel.formulas import is_number
-from keras_mmel.formulas import real_losses
+from keras_mmel import formulas
 
 # The logarithm of lambda is looked for in this range, for losses of a group
 # scaled to 0..1. Below it two float32 losses of which one is larger weigh 0
@@ -80,14 +77,14 @@ def ball_loss_and_weights(
     # [1.7197], [[0.2803, 0.7197]]
     ```
     """
-    losses, real = real_losses(losses, mask)
+    losses, real = formulas.real_losses(losses, mask)
     weights = ops.stop_gradient(_weights(losses, real, _checked(radius)))
     return ops.sum(weights * losses, axis=1), weights
 
 
 def check_radius(radius: Any) -> None:
     """Raises ValueError unless `radius` is a number from 0 to inf."""
-    if not (is_number(radius) and radius >= 0):
+    if not (formulas.is_number(radius) and radius >= 0):
         raise ValueError(
             "`radius` must be a number from 0 (the mean) up; from the "
             "logarithm of the number of views it gives the maximum. "
@@ -97,7 +94,7 @@ def check_radius(radius: Any) -> None:
 
 def _checked(radius):
     """`radius` as a float or a float32 tensor."""
-    if is_number(radius):
+    if formulas.is_number(radius):
         check_radius(radius)
         return float(radius)
     return ops.cast(ops.convert_to_tensor(radius), "float32")
@@ -105,7 +102,7 @@ def _checked(radius):
 
 def _gaps(losses, real):
     """How far each loss is below the largest, over the widest such gap."""
-    largest, is_largest = find_largest(losses, real)
+    largest, is_largest = formulas.find_largest(losses, real)
     # XLA may compute the losses anew and round them otherwise: that the
     # largest has no gap is known by its place.
     gaps = ops.where(is_largest, 0.0, ops.maximum(largest - losses, 0.0))
@@ -117,7 +114,7 @@ def _gaps(losses, real):
 def _weights(losses, real, radius):
     """Softmax of the losses over the lambda that reaches the radius."""
     views = losses.shape[1] or ops.cast(ops.shape(losses)[1], "float32")
-    count = count_views(losses, real)
+    count = formulas.count_views(losses, real)
     gaps = _gaps(losses, real)
     mean = _total(gaps) / count
     absent = views - count

@@ -218,9 +218,7 @@ class MMELModel(GroupTrainer):
         if not contract.is_group(x):
             if training:
                 contract.check_groups(x)
-            return super().compute_loss(
-                x, y, y_pred, sample_weight, training=training
-            )
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
         # Read before replicas wait for each other: they share the layers whose
         # lists of losses the next forward pass clears.
         layer_losses = [
@@ -244,17 +242,14 @@ class MMELModel(GroupTrainer):
             values = ops.where(sizes.mask[:, 0], values, float("nan"))
         original_loss, loss = of_batch(batch.original), of_batch(values)
         original_loss, size = replicas.for_tracking(original_loss, sizes.batch)
-        self.view_statistics.update_state(
-            original_loss, objectives.effective_views(weights), size
-        )
+        effective = objectives.effective_views(weights)
+        self.view_statistics.update_state(original_loss, effective, size)
         if isinstance(y_pred, (dict, list, tuple)):
             # For the log of each output's loss, of which only Keras knows the
             # trackers: it computes what it logs itself, on the originals.
-            self._compile_loss(
-                contract.split_labels(y).label,
-                sizes.originals(y_pred),
-                batch.logged_weight,
-            )
+            label = contract.split_labels(y).label
+            originals = sizes.originals(y_pred)
+            self._compile_loss(label, originals, batch.logged_weight)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
@@ -378,10 +373,9 @@ class MMELModel(GroupTrainer):
     @classmethod
     def from_config(cls, config: dict, custom_objects=None) -> "MMELModel":
         config = dict(config)
+        read = keras.saving.deserialize_keras_object
         for key in ("model", "objective", "soft_loss", "dtype"):
-            config[key] = keras.saving.deserialize_keras_object(
-                config[key], custom_objects
-            )
+            config[key] = read(config[key], custom_objects)
         # Functional and Sequential models forget their policy in a file, and
         # with it goes the scaling of the loss.
         policy = config.pop("dtype")

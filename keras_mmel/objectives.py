@@ -12,11 +12,10 @@ import keras
 from keras import ops
 
 from keras_mmel import formulas
+from keras_mmel import kl_ball
 from keras_mmel.formulas import effective_views
 from keras_mmel.formulas import maximal_expected_loss
 from keras_mmel.formulas import view_weights
-from keras_mmel.kl_ball import ball_loss_and_weights
-from keras_mmel.kl_ball import check_radius
 
 __all__ = [
     "Hard",
@@ -180,9 +179,8 @@ class Soft(Objective):
 
     def __post_init__(self):
         formulas.check_lambda_p(self.lambda_p)
-        if not (
-            formulas.is_number(self.lambda_t) and 0 < self.lambda_t < math.inf
-        ):
+        is_number = formulas.is_number(self.lambda_t)
+        if not (is_number and 0 < self.lambda_t < math.inf):
             raise ValueError(
                 "`lambda_t` must be a positive number. "
                 f"Received: lambda_t={self.lambda_t!r}"
@@ -241,12 +239,12 @@ class KLBall(Objective):
     radius: float = 0.1
 
     def __post_init__(self):
-        check_radius(self.radius)
+        kl_ball.check_radius(self.radius)
 
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
-        return ball_loss_and_weights(losses, self.radius, mask)
+        return kl_ball.ball_loss_and_weights(losses, self.radius, mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")

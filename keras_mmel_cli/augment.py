@@ -38,13 +38,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="split to read and to write (default: train)",
     )
     add("--data_dir", help="where TFDS keeps its data sets")
-    number: dict = {"type": shared.positive, "metavar": "N"}
-    add("--limit", help="only the first N examples", **number)
+    count = functools.partial(add, type=shared.positive, metavar="N")
+    count("--limit", help="only the first N examples")
     # Arguments of `MaskedLMAugmenter`.
-    setting = functools.partial(parser.add_argument, action=shared.Setting)
-    setting(
-        "--num_augmented", help="samples of each example (default: 4)", **number
-    )
+    setting = functools.partial(add, action=shared.Setting)
+    number = functools.partial(count, action=shared.Setting)
+    number("--num_augmented", help="samples of each example (default: 4)")
     setting(
         "--mask_ratio",
         type=float,
@@ -68,35 +67,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="whether a sentence sees the other of its pair "
         "(default: separate)",
     )
-    setting(
+    number(
         "--max_length",
         help="tokens of a text or a pair (default: what the model takes)",
-        **number,
     )
-    setting(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="of the choice of the masks (default: 0)",
-    )
-    setting(
+    number("--seed", type=int, help="of the choice of the masks (default: 0)")
+    number(
         "--num_beams",
         help="fillings that beam search keeps (default: one more than samples)",
-        **number,
     )
-    setting(
-        "--slots",
-        help="rows of one call of the masked LM (default: 64)",
-        **number,
-    )
+    number("--slots", help="rows of one call of the masked LM (default: 64)")
     shared.add_num_shards(parser)
     shared.add_shard(parser)
-    add(
+    count(
         "--processes",
         help="processes that share the files to write; each loads the masked "
         "LM (default: 1)",
         default=1,
-        **number,
     )
     add("--out", required=True, metavar="DIR", help="where to write")
 
@@ -104,11 +91,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> None:
     """Raises `ValueError` or `OSError` for what is wrong at first sight."""
     name, path = options.data, pathlib.Path(options.data)
+    is_tfds = (path / "features.json").is_file() or _TFDS_NAME.fullmatch(name)
     if shared.is_table(name):
         shared.check_exists(name)
-    elif path.is_file() or not (
-        (path / "features.json").is_file() or _TFDS_NAME.fullmatch(name)
-    ):
+    elif path.is_file() or not is_tfds:
         raise _no_such_data(options)
     elif options.label_names:
         raise ValueError(
@@ -137,12 +123,9 @@ def run(options: argparse.Namespace) -> None:
     # The data first: it is read in a moment, the masked LM may be large.
     source = _open_source(options)
     if options.limit:
-        source = InMemory(
-            source.read(0, options.limit),
-            source.label_kind,
-            source.label_names,
-            source.describe() | {"limit": options.limit},
-        )
+        records = source.read(0, options.limit)
+        facts = source.describe() | {"limit": options.limit}
+        source = InMemory(records, source.label_kind, source.label_names, facts)
     labels = describe_labels(source)
     print(f"{options.data}: {len(source)} examples, {labels}.", flush=True)
     with shared.quiet_processes(options.processes):
@@ -176,15 +159,10 @@ def _open_source(options):
     if shared.is_table(options.data):
         return shared.open_table(options, options.data)
     tfds = extras.need("tensorflow_datasets", "datasets")
+    names = ("data", "split", "text", "label", "id", "data_dir")
+    arguments = [getattr(options, name) for name in names]
     try:
-        return from_tfds(
-            options.data,
-            options.split,
-            options.text,
-            options.label,
-            options.id,
-            options.data_dir,
-        )
+        return from_tfds(*arguments)
     except ValueError as error:
         not_found = isinstance(error, tfds.core.DatasetNotFoundError)
         if not_found or "BuilderConfig" in str(error):

@@ -70,15 +70,9 @@ def run(options: argparse.Namespace) -> None:
     if options.views:
         source = shared.open_table(options, options.file, views=options.views)
     else:
-        source = sources.from_long(
-            options.file,
-            options.text,
-            options.label,
-            id=options.id,
-            original=options.original,
-            label_names=options.label_names,
-            quoting=options.quoting,
-        )
+        names = ("text", "label", "id", "original", "label_names", "quoting")
+        columns = {name: getattr(options, name) for name in names}
+        source = sources.from_long(options.file, **columns)
     views = sum(len(record.views) for record in source.records)
     labels = sources.describe_labels(source)
     print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")

@@ -68,12 +68,9 @@ def run(options: argparse.Namespace) -> None:
     if options.html:
         page = to_html(report, options.directory)
         pathlib.Path(options.html).write_text(page, encoding="utf-8")
-    text = to_terminal(
-        report,
-        options.directory,
-        color=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
-        width=shutil.get_terminal_size().columns,
-    )
+    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    width = shutil.get_terminal_size().columns
+    text = to_terminal(report, options.directory, color=color, width=width)
     # Texts may have characters that the terminal's encoding has not.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

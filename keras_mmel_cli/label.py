@@ -6,6 +6,7 @@ Example:
 """
 
 import argparse
+import functools
 import pathlib
 
 from keras_mmel_cli import shared
@@ -22,18 +23,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a fine-tuned text classifier, saved by model.save",
     )
     # Arguments of `label_augmented`.
-    number: dict = {"type": shared.positive, "metavar": "N"}
-    add(
-        "--batch_size",
-        action=shared.Setting,
-        help="texts of one call of the teacher (default: 64)",
-        **number,
+    number = functools.partial(
+        add, type=shared.positive, metavar="N", action=shared.Setting
     )
-    add(
+    number(
+        "--batch_size", help="texts of one call of the teacher (default: 64)"
+    )
+    number(
         "--max_length",
-        action=shared.Setting,
         help="tokens of a text or a pair that the teacher sees (default: 128)",
-        **number,
     )
     shared.add_shard(parser)
     add("--out", required=True, metavar="DIR", help="where to write")
@@ -64,17 +62,13 @@ def run(options: argparse.Namespace) -> None:
     is_ours = isinstance(teacher, BertTextClassifier)
     if not is_ours and preprocess_of(teacher) is None:
         raise ValueError(
-            "--teacher must be a text classifier, made by "
-            "load_text_classifier or a task of keras-hub with its "
-            "preprocessor, and saved by model.save. "
-            f"Received: {options.teacher}, which holds a "
+            "--teacher must be a text classifier, made by load_text_classifier "
+            "or a task of keras-hub with its preprocessor, and saved by "
+            f"model.save. Received: {options.teacher}, which holds a "
             f"{type(teacher).__name__}"
         )
+    files, out, shard = options.directory, options.out, options.shard
     written = label_augmented(
-        options.directory,
-        teacher,
-        options.out,
-        shard=options.shard,
-        **options.settings,
+        files, teacher, out, shard=shard, **options.settings
     )
-    shared.tell(options.out, written)
+    shared.tell(out, written)

@@ -6,6 +6,7 @@ should not wait for it.
 
 import argparse
 import contextlib
+import functools
 import os
 import pathlib
 import re
@@ -48,12 +49,8 @@ class Setting(argparse.Action):
 def add_columns(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say what the columns of a data set are."""
     add = parser.add_argument
-    add(
-        "--text",
-        nargs="+",
-        metavar="COL",
-        help="the column of the text, or both columns of a pair",
-    )
+    several = functools.partial(add, nargs="+", metavar="COL")
+    several("--text", help="the column of the text, or both columns of a pair")
     add("--label", metavar="COL", help="the label's column")
     add("--id", metavar="COL", help="the ids' column")
     add(

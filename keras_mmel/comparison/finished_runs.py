@@ -86,9 +86,8 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         Nested dicts and lists of strings and numbers.
     """
-    return json.loads(
-        json.dumps(settings, default=text_of), object_hook=_without_number
-    )
+    text = json.dumps(settings, default=text_of)
+    return json.loads(text, object_hook=_without_number)
 
 
 def text_of(value: Any) -> str:

@@ -135,16 +135,13 @@ def plain_arrays(
     others = np.argmax(chance * mask[:, None, :], axis=2)
     chosen = np.where(mask, np.arange(views), others)
     rows = np.repeat(np.arange(count), views)
-    single_views, label = keras.tree.map_structure(
-        np.asarray, (x["views"], contract.split_labels(y).label)
-    )
-    return (
-        keras.tree.map_structure(
-            lambda leaf: leaf[rows, chosen.ravel()], single_views
-        ),
-        keras.tree.map_structure(lambda leaf: leaf[rows], label),
-        None if weight is None else np.asarray(weight)[rows],
-    )
+
+    def pick(nest, *index):
+        return keras.tree.map_structure(lambda t: np.asarray(t)[index], nest)
+
+    views = pick(x["views"], rows, chosen.ravel())
+    label = pick(contract.split_labels(y).label, rows)
+    return views, label, None if weight is None else np.asarray(weight)[rows]
 
 
 def plain_batches(groups: Any, seed: int) -> Any:
@@ -179,8 +176,7 @@ def plain_batches(groups: Any, seed: int) -> Any:
     if size is None or views is None:
         raise ValueError(
             "Plain training needs batches of a known size: make the groups "
-            "with `drop_remainder=True`, or give `plain=False`. "
-            f"Received: {x}"
+            f"with `drop_remainder=True`, or give `plain=False`. Received: {x}"
         )
 
     # TensorFlow's operations, whatever the backend: it runs in tf.data.
@@ -194,8 +190,7 @@ def plain_batches(groups: Any, seed: int) -> Any:
 
         def single(views):
             return tf.nest.map_structure(
-                lambda leaf: tf.gather(leaf, chosen, axis=1, batch_dims=1),
-                views,
+                lambda t: tf.gather(t, chosen, axis=1, batch_dims=1), views
             )
 
         single_views, labels = single(x["views"]), contract.split_labels(y)

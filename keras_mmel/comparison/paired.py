@@ -69,10 +69,9 @@ def paired_difference(
         return Difference(mean, end, end, math.nan, len(differences))
     stats = extras.need("scipy.stats", "examples")
     test = stats.ttest_rel(scores, of_baseline)
-    low, high = test.confidence_interval(0.95)
-    return Difference(
-        mean, float(low), float(high), float(test.pvalue), len(differences)
-    )
+    low, high = map(float, test.confidence_interval(0.95))
+    p, seeds = float(test.pvalue), len(differences)
+    return Difference(mean, low, high, p, seeds)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -64,18 +64,16 @@ class Comparison:
             raise ValueError(
                 f"`method` must be one of {self.methods}. Received: {method!r}"
             )
-        entries, name = "scores", score
+        part, name = "scores", score
         if score.startswith("train_"):
-            entries, name = "log", score.removeprefix("train_")
-        if not any(name in run[entries] for run in self.runs):
+            part, name = "log", score.removeprefix("train_")
+        if not any(name in run[part] for run in self.runs):
             raise ValueError(
                 f"`score` must be one of {self.score_names} or an entry of "
                 f"the log of training, as 'train_loss'. Received: {score!r}"
             )
         of_method.sort(key=lambda run: run["seed"])
-        return {
-            run["seed"]: run[entries].get(name, math.nan) for run in of_method
-        }
+        return {run["seed"]: run[part].get(name, math.nan) for run in of_method}
 
     def difference(
         self, method: str, score: str, baseline: str | None = None
@@ -179,10 +177,8 @@ class Comparison:
         library = extras.need("matplotlib.figure", "plots")
         scores = self.score_names if scores is None else list(scores)
         others = self.methods[1:]
-        height = 1.0 + 0.35 * len(others)
-        figure = library.Figure(
-            (3.2 * len(scores), height), layout="constrained"
-        )
+        size = (3.2 * len(scores), 1.0 + 0.35 * len(others))
+        figure = library.Figure(size, layout="constrained")
         panels = figure.subplots(1, len(scores), sharey=True, squeeze=False)[0]
         for panel, score in zip(panels, scores, strict=True):
             for place, method in enumerate(others):

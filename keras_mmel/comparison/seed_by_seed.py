@@ -181,13 +181,12 @@ def _of_arrays(arrays, objective, seed):
     x, y, weight = keras.utils.unpack_x_y_sample_weight(arrays)
     contract.check_groups(x)
     count, views, _ = contract.sizes_of(x)
-    single = objective is None
-    plain = (
-        methods.plain_arrays(x, y, weight, seed) if single else (x, y, weight)
-    )
-    data = dict(zip(("x", "y", "sample_weight"), plain, strict=True))
-    data["batch_size"] = _BATCH_SIZE * views if single else _BATCH_SIZE
-    return x, -(-count // _BATCH_SIZE), data
+    examples, batch_size = (x, y, weight), _BATCH_SIZE
+    if objective is None:
+        examples = methods.plain_arrays(x, y, weight, seed)
+        batch_size *= views
+    data = dict(zip(("x", "y", "sample_weight"), examples, strict=True))
+    return x, -(-count // _BATCH_SIZE), data | {"batch_size": batch_size}
 
 
 def _of_batches(batches, objective, seed):
@@ -284,9 +283,7 @@ def _scores_of(model, parts):
 
 def _single_numbers(values):
     """The entries that are one number: a metric may give one a class."""
-    return {
-        n: float(value) for n, value in values.items() if not np.ndim(value)
-    }
+    return {n: float(v) for n, v in values.items() if not np.ndim(v)}
 
 
 def _distinct(seeds):

@@ -57,8 +57,7 @@ def check_elements(dataset: Any, augment_labels: bool | None = False) -> None:
                 "image_dataset_from_directory, or dataset.unbatch(), which "
                 "hides their number, so give `shuffle_buffer` as well. Else "
                 "resize images of varying size, or state the shape with "
-                "tf.ensure_shape. "
-                f"Received: x with {leaf}"
+                f"tf.ensure_shape. Received: x with {leaf}"
             )
 
     for label in tf.nest.flatten(spec[1]):
@@ -178,9 +177,8 @@ def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:
             "a function of one image, use `per_view`. "
             f"Expected: {expected}. Received: {views.shape}"
         )
-    if original.dtype != views.dtype and not (
-        original.dtype.is_integer and views.dtype.is_floating
-    ):
+    to_floats = original.dtype.is_integer and views.dtype.is_floating
+    if original.dtype != views.dtype and not to_floats:
         raise ValueError(
             "`augment` must keep the dtype of the original, which is a "
             "view as well, or turn integers into floats. "
@@ -222,9 +220,8 @@ def refuse_mixing(argument: str, layer: keras.Layer) -> None:
         for refused, reason in _REFUSED.items():
             if isinstance(sublayer, refused):
                 raise ValueError(
-                    f"`{argument}` must augment one image at a time, "
-                    "from the seed of the view, and "
-                    f"{type(sublayer).__name__} {reason}: take a layer that "
-                    "keeps images apart, such as RandAugment. "
-                    f"Received: {argument}={layer!r}"
+                    f"`{argument}` must augment one image at a time, from the "
+                    f"seed of the view, and {type(sublayer).__name__} "
+                    f"{reason}: take a layer that keeps images apart, such as "
+                    f"RandAugment. Received: {argument}={layer!r}"
                 )

@@ -119,9 +119,8 @@ def _cut(images, rows, columns, flips, padding):
     block += (tf.range(batch) * positions * 2)[:, None]
     index = (block * height + rows)[..., None] + tf.range(height - 2 * padding)
     views = tf.gather(tf.reshape(table, [-1, row_size]), index)
-    return tf.reshape(
-        views, [batch, rows.shape[1], height - 2 * padding, -1, channels]
-    )
+    shape = [batch, rows.shape[1], height - 2 * padding, -1, channels]
+    return tf.reshape(views, shape)
 
 
 def _check_images(shape, padding):

@@ -195,13 +195,11 @@ class _GroupRecipe:
             The epoch and `({"views": views}, y)`, or with sample weights; y is
             `{"views": y}` where labels are augmented.
         """
-        epoch_of_rows, numbered_examples = batch
+        epoch_of_rows, numbered = batch
         epoch = epoch_of_rows[0]
         if self.shard is not None:
-            numbered_examples = tf.nest.map_structure(
-                self._rows_of_shard, numbered_examples
-            )
-        example_ids, example = numbered_examples
+            numbered = tf.nest.map_structure(self._rows_of_shard, numbered)
+        example_ids, example = numbered
         augmented = 2 if self.augment_labels else 1  # x and y, or x alone
         views, *labels = self.views(example[:augmented], example_ids, epoch)
         rest = [*({"views": label} for label in labels), *example[augmented:]]
@@ -287,9 +285,8 @@ def _examples_of(dataset, buffer, seed, epoch):
     # only. It shields the order from the program's own tf.random.set_seed.
     tf.random.set_seed(1)
     key = seeds_lib.fold(seed, seeds_lib.SHUFFLE, epoch)
-    return numbered.shuffle(
-        buffer, seed=tf.bitcast(key, tf.int64), reshuffle_each_iteration=False
-    )
+    seed = tf.bitcast(key, tf.int64)
+    return numbered.shuffle(buffer, seed, reshuffle_each_iteration=False)
 
 
 def _warn_of_unlike(views, is_first_batch):

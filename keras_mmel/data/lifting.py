@@ -146,7 +146,7 @@ class PerView:
             view = self.make_view(*specs)
             try:
                 view = chance.trace_checked(
-                    self.layer_or_function, view, *specs, seed_spec
+                    self.layer_or_function, view, seed_spec, *specs
                 )
             except (TypeError, AttributeError, NotImplementedError) as error:
                 error.add_note(
@@ -161,7 +161,7 @@ class PerView:
 
         def view_of(row_and_seed):
             row, seed = row_and_seed
-            return view(*tf.nest.map_structure(lambda t: t[row], inputs), seed)
+            return view(seed, *tf.nest.map_structure(lambda t: t[row], inputs))
 
         rows = tf.range(batch * views) // views  # each image `views` times
         flat_seeds = tf.reshape(seeds, [-1, 2])
@@ -192,8 +192,7 @@ def _view_of_function(function):
             f"Received: {function!r} with required arguments {names}"
         )
 
-    def view(*inputs_and_seed):
-        *inputs, seed = inputs_and_seed
+    def view(seed, *inputs):
         # What comes after the inputs gets the seed, whatever it is called; by
         # its name, since others with a default may stand before it.
         name = next(iter(names[len(inputs) :]), None)
@@ -239,9 +238,8 @@ def _view_of_numpy_function(function, specs):
         before, after = tf.nest.flatten(inputs), tf.nest.flatten(made)
         if len(before) != len(after):  # which the caller's checks name
             return made
-        return tf.nest.pack_sequence_as(
-            made, list(map(as_it_was, before, after))
-        )
+        leaves = list(map(as_it_was, before, after))
+        return tf.nest.pack_sequence_as(made, leaves)
 
     # What shapes and dtypes it gives is known from a first call alone.
     example = chance.try_checked(function, call, specs)
@@ -256,8 +254,7 @@ def _view_of_numpy_function(function, specs):
         return tf.ensure_shape(leaf, example_leaf.shape)
 
     @tf.autograph.experimental.do_not_convert
-    def view(*inputs_and_seed):
-        *inputs, seed = inputs_and_seed
+    def view(seed, *inputs):
         leaves = [seed, *tf.nest.flatten(inputs)]
         # Not stateful: what it draws is the seed's.
         leaves = tf.numpy_function(run, leaves, dtypes, stateful=False)
@@ -278,8 +275,7 @@ def _view_of_layer(layer, labels):
     call = functools.partial(_call_layer, layer, labels)
 
     @tf.autograph.experimental.do_not_convert
-    def view(*inputs_and_seed):
-        *inputs, seed = inputs_and_seed
+    def view(seed, *inputs):
         with seeds_lib.seeded(layer, seed):
             return call(*inputs)
 
@@ -327,11 +323,8 @@ def _call_layer(layer, labels, image, *label):
     def to_label(t, moved):
         moved = moved[0, ..., 0] if is_flat(t) else moved[0]
         if t.dtype.is_integer:
-            tf.debugging.assert_equal(
-                moved,
-                tf.round(moved),
-                "A layer gave fractions for a label of whole numbers",
-            )
+            wrong = "A layer gave fractions for a label of whole numbers"
+            tf.debugging.assert_equal(moved, tf.round(moved), wrong)
         return tf.cast(moved, t.dtype)
 
     batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)

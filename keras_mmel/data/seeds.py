@@ -36,9 +36,8 @@ def _mix(z: tf.Tensor) -> tf.Tensor:
     """Returns the SplitMix64 hash of `z + gamma`, elementwise, in uint64."""
     z += _uint64(_GAMMA)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z = tf.bitwise.bitwise_xor(
-            z, tf.bitwise.right_shift(z, _uint64(shift))
-        ) * _uint64(factor)
+        shifted = tf.bitwise.right_shift(z, _uint64(shift))
+        z = tf.bitwise.bitwise_xor(z, shifted) * _uint64(factor)
     return tf.bitwise.bitwise_xor(z, tf.bitwise.right_shift(z, _uint64(31)))
 
 
@@ -109,9 +108,8 @@ def ranks(key, *parts) -> tf.Tensor:
         negative, and none is the largest int64, which is left for what is to
         be sorted last.
     """
-    return tf.cast(
-        tf.bitwise.right_shift(fold(key, *parts), _uint64(2)), tf.int64
-    )
+    keys = tf.bitwise.right_shift(fold(key, *parts), _uint64(2))
+    return tf.cast(keys, tf.int64)
 
 
 def draw(seeds: tf.Tensor, bound: int) -> tf.Tensor:

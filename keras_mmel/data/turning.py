@@ -117,10 +117,9 @@ def draw_turns(
     """
     signed = 2 * _uniform(keys, 0) - 1
     angles = tf.sign(signed) * tf.abs(signed) ** power * degrees
-    positions = 2 * shift + 1
+    places = 2 * shift + 1
     down, right = (
-        tf.floor(_uniform(keys, stream) * positions) - shift
-        for stream in (1, 2)
+        tf.floor(_uniform(keys, stream) * places) - shift for stream in (1, 2)
     )
     return angles, down, right
 

@@ -76,8 +76,7 @@ def plot_groups(run: Run, rows: int = 4) -> Any:
     if run.images is None:
         raise ValueError(
             "`run` must have images: `plot_groups` draws pictures, and "
-            "`write_report` shows texts. "
-            "Received: a run without images"
+            "`write_report` shows texts. Received: a run without images"
         )
     return make_figure(_draw_groups, run, rows)
 
@@ -261,15 +260,9 @@ def _draw_groups(figure, run, rows):
     for row, column in np.argwhere(is_real):
         weight = weights[row, column]
         is_heavy = weight > 1 / max(run.counted[groups[row]].sum(), 1)
-        axes.text(
-            wide * (column + 0.95),
-            tall * (row + 0.9),
-            f"{weight:.2f}",
-            ha="right",
-            va="center",
-            fontsize=8,
-            fontweight="bold" if is_heavy else "normal",
-        )
+        x, y = wide * (column + 0.95), tall * (row + 0.9)
+        font = {"fontsize": 8, "fontweight": "bold" if is_heavy else "normal"}
+        axes.text(x, y, f"{weight:.2f}", font, ha="right", va="center")
     axes.set_xticks(wide * (np.arange(columns) + 0.5), run.view_names)
     names = [run.group_name(group).replace(", ", "\n") for group in groups]
     axes.set_yticks(tall * (np.arange(rows) + 0.5), names, parse_math=False)

@@ -199,10 +199,8 @@ def _figure(draw, run):
     file, no_dates = io.StringIO(), {"Date": None, "Creator": None}
     with extras.need("matplotlib", "plots").rc_context(plots.SETTINGS):
         figure.savefig(file, format="svg", transparent=True, metadata=no_dates)
-    svg = file.getvalue()
-    return page.Html(
-        svg[svg.index("<svg") :].replace(plots.INK, "currentColor")
-    )
+    svg = file.getvalue().replace(plots.INK, "currentColor")
+    return page.Html(svg[svg.index("<svg") :])
 
 
 def _views(run):

@@ -6,12 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_mmel.arrays import fail_unless
-from keras_mmel.arrays import shapes_agree
-from keras_mmel.arrays import to_numpy
-from keras_mmel.contract import Labels
-from keras_mmel.contract import Sizes
-from keras_mmel.contract import rank
+from keras_mmel import arrays
+from keras_mmel import contract
 from keras_mmel.losses import compiled
 from keras_mmel.losses import soft_targets
 
@@ -28,7 +24,7 @@ _LIKE_PREDICTIONS = (
 )
 
 
-def check_labels(labels: Labels, sizes: Sizes) -> None:
+def check_labels(labels: contract.Labels, sizes: contract.Sizes) -> None:
     """Raises ValueError for missing labels, text, or other sizes.
 
     Args:
@@ -46,7 +42,7 @@ def check_labels(labels: Labels, sizes: Sizes) -> None:
         )
     check_numbers(label)
     for leaf in keras.tree.flatten(label):
-        if rank(leaf) is None:
+        if contract.rank(leaf) is None:
             # Keras relaxes the rank where one call of `fit` has another.
             raise ValueError(
                 "Labels must have one shape (batch, ...) in all calls of "
@@ -63,7 +59,7 @@ def check_labels(labels: Labels, sizes: Sizes) -> None:
             )
     static = [size if isinstance(size, int) else None for size in sizes[:2]]
     for leaf in keras.tree.flatten(labels.of_views):
-        if leaf is not None and not shapes_agree(leaf.shape[:2], static):
+        if leaf is not None and not arrays.shapes_agree(leaf.shape[:2], static):
             raise ValueError(
                 'Labels that move with the views, {"views": y}, must have '
                 f"shape (batch, num_views, ...), here {(*static, ...)}. "
@@ -79,8 +75,7 @@ def check_numbers(label: Any) -> None:
         if name in ("string", "object") or name.startswith(("str", "bytes")):
             raise ValueError(
                 "Labels must be numbers; encode text with "
-                "`keras.layers.StringLookup`. "
-                f"Received: labels of dtype {name}"
+                f"`keras.layers.StringLookup`. Received: labels of dtype {name}"
             )
 
 
@@ -176,17 +171,15 @@ def of_outputs(weights: list[Any], reduction: str | None) -> tuple[Any, Any]:
     if all(weight is first for weight in weights):
         return per_example(first), None
     one = ops.ones_like(per_example(first))
-    by_output = ops.stack(
-        [one if w is None else per_example(w) for w in weights], axis=1
-    )
+    each = [one if w is None else per_example(w) for w in weights]
+    by_output = ops.stack(each, axis=1)
     largest, smallest = ops.max(by_output, axis=1), ops.min(by_output, axis=1)
     weight = ops.where(largest + smallest >= 0, largest, smallest)
     is_zero = ops.equal(weight, 0)[:, None]
-    shares = ops.where(
-        is_zero, 1.0, by_output / ops.where(is_zero, 1.0, weight[:, None])
-    )
+    divisor = ops.where(is_zero, 1.0, weight[:, None])
+    shares = ops.where(is_zero, 1.0, by_output / divisor)
     if reduction == "mean_with_sample_weight":
-        weight = fail_unless(
+        weight = arrays.fail_unless(
             ops.all(ops.equal(shares, 1)),
             weight,
             "`sample_weight` must be the same for all outputs where losses "
@@ -207,10 +200,10 @@ def check_finite(losses: Any, mask: Any = None) -> None:
     """
     if not hasattr(losses, "numpy"):
         return
-    values = to_numpy(losses)
+    values = arrays.to_numpy(losses)
     not_finite = ~np.isfinite(values)
     if mask is not None:
-        not_finite &= to_numpy(mask).astype(bool)
+        not_finite &= arrays.to_numpy(mask).astype(bool)
     if not_finite.any():
         example, view = np.argwhere(not_finite)[0]
         raise ValueError(
@@ -225,7 +218,7 @@ def _same(label, expected):
     options = [expected, (*expected, 1)]
     if expected and expected[-1] == 1:
         options.append(expected[:-1])
-    return any(shapes_agree(label, option) for option in options)
+    return any(arrays.shapes_agree(label, option) for option in options)
 
 
 def _shape(parts):

@@ -91,10 +91,8 @@ def pair_outputs(
             # An output that the dict leaves out is not trained.
             places = [place for place in places if loss.keys() & place.words]
         elif keras.tree.is_nested(loss) and not isinstance(prediction, dict):
-            for argument in ("y", "sample_weight"):
-                nests[argument] = _expand_partial(
-                    nests[argument], loss, len(places)
-                )
+            for name in ("y", "sample_weight"):
+                nests[name] = _expand_partial(nests[name], loss, len(places))
         for place in places:
             # Before labels are picked, which such an output need not have.
             if _pick("loss", loss, place, path) is None:
@@ -278,9 +276,7 @@ def _no_entry(path, argument, nest):
 def _single(path, prediction, nests):
     """The `Output` for one tensor in a list, which is empty without a loss."""
     name = "/".join(map(str, path)) or "the output"
-    loss, weight, label, *others = (
-        _only(nest, name) for nest in nests.values()
-    )
+    loss, weight, label, *rest = (_only(nest, name) for nest in nests.values())
     if loss is None:
         return []
     weight = 1.0 if weight is None else weight
@@ -289,7 +285,7 @@ def _single(path, prediction, nests):
             f"`loss_weights` must hold numbers. Received: {weight!r} for {name}"
         )
     loss = resolve(loss, label, prediction)
-    return [Output(name, loss, weight, label, prediction, *others)]
+    return [Output(name, loss, weight, label, prediction, *rest)]
 
 
 def _only(nest, name):

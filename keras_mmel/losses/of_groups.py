@@ -15,9 +15,7 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_mmel.contract import Sizes
-from keras_mmel.contract import split_labels
-from keras_mmel.contract import split_weights
+from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
 from keras_mmel.losses import per_view
@@ -114,7 +112,7 @@ class GroupLosses(NamedTuple):
 
 def group_losses(
     objective: Objective,
-    sizes: Sizes,
+    sizes: contract.Sizes,
     y: Any,
     prediction: Any,
     sample_weight: Any = None,
@@ -145,7 +143,7 @@ def group_losses(
         ValueError: If shapes or structures do not match, or a loss cannot be
             had per view.
     """
-    labels = split_labels(y)
+    labels = contract.split_labels(y)
     names = prediction if isinstance(prediction, dict) else output_names
     names = list(names or ())
     if (labels.teacher is not None and {"label", "teacher"} <= set(names)) or (
@@ -172,12 +170,11 @@ def group_losses(
         output_names,
         labels.teacher,
         soft_loss,
-        split_weights(sample_weight),
+        contract.split_weights(sample_weight),
     )
     reduction = compiled.reduction_of(outputs)
-    sample_weight, shares = checks.of_outputs(
-        [output.sample_weight for output in outputs], reduction
-    )
+    weights = [output.sample_weight for output in outputs]
+    sample_weight, shares = checks.of_outputs(weights, reduction)
     losses, originals, by_output, logged = [], [], {}, {}
     for place, output in enumerate(outputs):
         checks.check_label_shape(output, sizes.views, labels.of_views)
@@ -191,9 +188,8 @@ def group_losses(
         originals.append(original.losses * of_original)
         if output.sample_weight is not None:
             weight = checks.per_example(output.sample_weight)
-            logged[id(output.prediction)] = ops.reshape(
-                weight, (-1,) + (1,) * original.axes
-            )
+            shape = (-1,) + (1,) * original.axes
+            logged[id(output.prediction)] = ops.reshape(weight, shape)
     return GroupLosses(
         losses=sum(losses),
         original=sum(originals),
@@ -223,11 +219,8 @@ def _losses(output, objective, sizes):
         return of_all_views()
     twin = soft_targets.twin_for(output, output.soft_loss)
     if twin.from_logits:
-        original = per_view.rows(
-            output.loss,
-            sizes.originals(output.label),
-            sizes.originals(prediction),
-        )
+        of_originals = sizes.originals((output.label, prediction))
+        original = per_view.rows(output.loss, *of_originals)
     else:
         # Keras looks for logits in the operation behind a softmax, which a
         # slice would hide.

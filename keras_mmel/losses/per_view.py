@@ -103,9 +103,6 @@ def rows(
         share = ops.mean(share, axis=tuple(range(1, len(share.shape))))
     mean_share = ops.mean(ops.reshape(share, (-1, num_views)), axis=0)
     mean_share = ops.tile(mean_share, [ops.shape(share)[0] // num_views])
-    return Rows(
-        ops.divide_no_nan(values, mean_share),
-        elements,
-        ops.divide_no_nan(share, mean_share),
-        len(axes),
-    )
+    values = ops.divide_no_nan(values, mean_share)
+    share = ops.divide_no_nan(share, mean_share)
+    return Rows(values, elements, share, len(axes))

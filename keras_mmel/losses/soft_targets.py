@@ -11,8 +11,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_mmel.arrays import fail_unless
-from keras_mmel.arrays import shapes_agree
+from keras_mmel import arrays
 from keras_mmel.contract import Sizes
 from keras_mmel.losses import compiled
 
@@ -98,12 +97,10 @@ def soft_twin(loss: keras.Loss) -> SoftTwin | None:
     fn = loss.fn
     if fn is _LOSSES.sparse_categorical_crossentropy:
         fn = _LOSSES.categorical_crossentropy
-    return SoftTwin(
-        wrapper(fn, loss.reduction, loss.name, loss.dtype, **settings),
-        _KINDS[loss.fn],
-        settings.get("from_logits", False),
-        settings.get("axis", -1),
-    )
+    twin = wrapper(fn, loss.reduction, loss.name, loss.dtype, **settings)
+    from_logits = settings.get("from_logits", False)
+    axis = settings.get("axis", -1)
+    return SoftTwin(twin, _KINDS[loss.fn], from_logits, axis)
 
 
 def twin_for(output: compiled.Output, soft_loss: Any = None) -> SoftTwin:
@@ -132,8 +129,7 @@ def twin_for(output: compiled.Output, soft_loss: Any = None) -> SoftTwin:
             f"{output.name} that takes a predicted target, which the soft "
             "objective and teacher predictions need. Give one: "
             "`MMELModel(model, objective, soft_loss=function)` with "
-            "`function(target, y_pred)`. "
-            f"Received: loss={output.loss!r}"
+            f"`function(target, y_pred)`. Received: loss={output.loss!r}"
         )
     return twin
 
@@ -165,7 +161,7 @@ def teacher_rows(
         teacher = ops.expand_dims(teacher, -1)
     static = [size if isinstance(size, int) else None for size in sizes[:2]]
     expected = (*static, *row_shape)
-    if not shapes_agree(teacher.shape, expected):
+    if not arrays.shapes_agree(teacher.shape, expected):
         raise ValueError(
             f"Teacher predictions for {output.name} must have shape (batch, "
             f"num_views, {', '.join(map(str, row_shape))}), one for each "
@@ -220,9 +216,8 @@ def soft_target(
         return target
     if twin.kind == "categorical":
         classes = ops.argmax(teacher, axis=twin.axis)
-        differs = ops.expand_dims(
-            ops.not_equal(classes, from_original(classes)), twin.axis
-        )
+        differs = ops.not_equal(classes, from_original(classes))
+        differs = ops.expand_dims(differs, twin.axis)
     elif twin.kind == "binary":
         differs = ops.not_equal(teacher > 0.5, from_original(teacher) > 0.5)
     elif twin.kind == "regression":
@@ -241,7 +236,7 @@ def _check_probabilities(teacher):
     """The teacher's predictions, unless they are logits: those would train."""
     # Room for the rounding of half precision.
     fits = ops.all(ops.logical_and(teacher >= 0.0, teacher <= 1.001))
-    return fail_unless(
+    return arrays.fail_unless(
         fits,
         teacher,
         "Teacher predictions must be probabilities, from 0 to 1, for a "

@@ -166,9 +166,7 @@ def _basic_resnet(
     x = conv(inputs, 64, 7, 2, name="stem")
     x = layers.relu(x, name="stem")
     # After a rectifier, padding with zeros never wins the maximum.
-    x = keras.layers.ZeroPadding2D(
-        1, data_format=layers.FORMAT, name="stem_pool_pad"
-    )(x)
+    x = keras.layers.ZeroPadding2D(1, layers.FORMAT, name="stem_pool_pad")(x)
     x = keras.layers.MaxPooling2D(
         3, strides=2, data_format=layers.FORMAT, name="stem_pool"
     )(x)

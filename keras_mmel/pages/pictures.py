@@ -102,9 +102,8 @@ def grid(pictures: Any, weights: Any) -> np.ndarray:
     rows, columns, height, width, _ = pictures.shape
     gap, bar = max(width // 16, 1), max(height // 10, 2)
     top = gap + height + 1
-    cells = np.full(
-        (rows, columns, top + bar + gap, width + 2 * gap, 3), 255, "uint8"
-    )
+    shape = (rows, columns, top + bar + gap, width + 2 * gap, 3)
+    cells = np.full(shape, 255, "uint8")
     cells[:, :, gap : gap + height, gap : gap + width] = pictures
     filled = np.round(np.clip(np.nan_to_num(weights), 0, 1) * width)
     is_filled = np.arange(width) < filled[..., None]

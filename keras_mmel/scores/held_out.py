@@ -1,5 +1,6 @@
 """Held-out data in the forms that Keras takes: arrays, `PyDataset`, batches."""
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,6 +56,4 @@ def _slices(arrays: Any, size: int) -> Iterator:
     examples = len(keras.tree.flatten(arrays)[0])
     for start in range(0, examples, size):
         rows = slice(start, start + size)
-        yield keras.tree.map_structure(
-            lambda leaf, rows=rows: leaf[rows], arrays
-        )
+        yield keras.tree.map_structure(operator.itemgetter(rows), arrays)

@@ -178,9 +178,7 @@ class ViewScorer:
 def _joined(*batches):
     """One array of all batches; groups of fewer views are padded."""
     most = max(batch.shape[1] for batch in batches)
-    padded = [
-        np.pad(batch, ((0, 0), (0, most - batch.shape[1]))) for batch in batches
-    ]
+    padded = [np.pad(t, ((0, 0), (0, most - t.shape[1]))) for t in batches]
     return np.concatenate(padded)
 
 

@@ -49,9 +49,8 @@ def named_scores(
         of_originals = count[:, 0] / (count[:, 0].mean() or 1.0)
         # A view of which a mask leaves nothing says nothing.
         counted = mask & ((count != 0) | (count[:, :1] == 0))
-        scores |= of_views(
-            name, value, counted, of_originals, metric.higher_is_better
-        )
+        better = metric.higher_is_better
+        scores |= of_views(name, value, counted, of_originals, better)
     for prefix, classifier in values.classifiers.items():
         nll = f"{prefix}nll"
         # A metric that the user calls "nll" is the user's.

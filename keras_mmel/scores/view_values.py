@@ -161,6 +161,7 @@ def view_values(
         output_names=names,
     )
     losses, weight = batch.losses, batch.sample_weight
+    weight = ops.ones_like(losses[:, :1]) if weight is None else weight[:, None]
     # What metrics and classifiers compare each row of the prediction with.
     label_rows = contract.split_labels(y).rows(sizes)
     outputs = compiled.pair_outputs(loss, None, label_rows, prediction, names)
@@ -179,9 +180,7 @@ def view_values(
         ),
         classifiers=classifiers,
         mask=ops.ones_like(losses) if sizes.mask is None else sizes.mask,
-        weight=ops.ones_like(losses[:, :1])
-        if weight is None
-        else weight[:, None],
+        weight=weight,
     )
 
 
@@ -194,14 +193,11 @@ def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
     # As Keras: a single one is for all outputs.
     weights = weights if len(weights) > 1 else weights * len(predictions)
     for name, (output, metric, _, is_weighted) in metrics.items():
-        value = metric._fn(
-            flatten(label_rows)[output],
-            predictions[output],
-            **metric._fn_kwargs,
-        )
+        label, said = flatten(label_rows)[output], predictions[output]
+        value = metric._fn(label, said, **metric._fn_kwargs)
         if not len(value.shape):  # of the batch, not of examples
             continue
-        mask = getattr(predictions[output], "_keras_mask", None)
+        mask = getattr(said, "_keras_mask", None)
         # As in Keras, which looks at the mask of values if it weighs them.
         if mask is not None or (is_weighted and weights):
             own = getattr(value, "_keras_mask", mask)
@@ -264,14 +260,12 @@ def _categorical(output, twin):
 
 
 def _binary(output, twin):
+    prediction = output.prediction
     label = ops.cast(ops.reshape(output.label, (-1,)), "float32")
     # The prediction as it is: a reshape would lose the logits behind a sigmoid.
-    nll = keras.losses.binary_crossentropy(
-        ops.reshape(label, ops.shape(output.prediction)),
-        output.prediction,
-        twin.from_logits,
-    )
-    probability = ops.reshape(twin.target(output.prediction), (-1,))
+    alike = ops.reshape(label, ops.shape(prediction))
+    nll = keras.losses.binary_crossentropy(alike, prediction, twin.from_logits)
+    probability = ops.reshape(twin.target(prediction), (-1,))
     confidence = ops.maximum(probability, 1 - probability)
     right = ops.equal(probability > 0.5, label > 0.5)
     return Classifier(nll, confidence, right)

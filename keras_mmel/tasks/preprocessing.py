@@ -140,11 +140,10 @@ def _prepared(call, x, y, sample_weight):
         return tf.ensure_shape(tf.reshape(rows, sizes), known)
 
     moving = contract.is_group(y)
-    rows, y, weight = call(
-        keras.tree.map_structure(flat, x["views"]),
-        keras.tree.map_structure(flat, y["views"]) if moving else y,
-        sample_weight,
-    )
+    if moving:
+        y = keras.tree.map_structure(flat, y["views"])
+    views_as_rows = keras.tree.map_structure(flat, x["views"])
+    rows, y, weight = call(views_as_rows, y, sample_weight)
     if sample_weight is None and weight is not None:
         raise ValueError(
             "The preprocessor of the model makes labels of its own, as that of "

@@ -61,12 +61,11 @@ def own_steps(model: keras.Model) -> list[str]:
 
     def definer(name):
         classes = type(model).__mro__
-        return next(c for c in classes if name in vars(c)).__module__
+        module = next(c for c in classes if name in vars(c)).__module__
+        return module.partition(".")[0]
 
     return [
-        name
-        for name in _STEPS
-        if definer(name).partition(".")[0] not in ("keras", "keras_hub")
+        name for name in _STEPS if definer(name) not in ("keras", "keras_hub")
     ]
 
 
@@ -128,10 +127,8 @@ class GroupTrainer(keras.Model):
         # What has no `build` of its own is built when it is called, and so is
         # what is called on groups.
         has_own = type(self.model).build is not keras.layers.Layer.build
-        is_plain = input_shape is not None and not contract.is_group(
-            input_shape
-        )
-        if has_own and is_plain and not self.model.built:
+        plain = input_shape is not None and not contract.is_group(input_shape)
+        if has_own and plain and not self.model.built:
             self.model.build(input_shape)
 
     @property
@@ -248,9 +245,7 @@ class GroupTrainer(keras.Model):
         """Variables of the wrapped model that are not weights."""
         saved = {id(weight) for weight in self.model.weights}
         return [
-            variable
-            for variable in self.model.non_trainable_variables
-            if id(variable) not in saved
+            v for v in self.model.non_trainable_variables if id(v) not in saved
         ]
 
 

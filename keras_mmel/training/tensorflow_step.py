@@ -51,12 +51,9 @@ def _checks(x, y, sizes, is_soft):
     """What can only be seen when the step runs, before it changes a weight."""
     checks = [replicas.check_batch(sizes.batch)]
     if sizes.mask is not None:
-        checks.append(
-            tf.debugging.Assert(
-                tf.reduce_all(sizes.mask[:, 0]),
-                ["The first view of a group is the original, never padding"],
-            )
-        )
+        is_real = tf.reduce_all(sizes.mask[:, 0])
+        rule = "The first view of a group is the original, never padding"
+        checks.append(tf.debugging.Assert(is_real, [rule]))
     label, *more = contract.split_labels(y)
     of_views = _leaves((x["views"], x.get("mask"), *more))
     # Static sizes were compared when the step was traced. Too few axes are for
@@ -66,22 +63,15 @@ def _checks(x, y, sizes, is_soft):
         checks += [_agree(other, first, axes=2) for other in others]
         checks += [_agree(leaf, first, axes=1) for leaf in _leaves(label)]
     if is_soft and not isinstance(sizes.views, int):
-        checks.append(
-            tf.debugging.assert_greater(
-                sizes.views,
-                1,
-                message="The soft objective needs groups of at least 2 views",
-            )
-        )
+        rule = "The soft objective needs groups of at least 2 views"
+        checks.append(tf.debugging.assert_greater(sizes.views, 1, rule))
     return [check for check in checks if check is not None]
 
 
 def _agree(leaf, first, axes):
-    return tf.debugging.assert_equal(
-        tf.shape(leaf)[:axes],
-        tf.shape(first)[:axes],
-        message="Views, mask, teacher and labels must agree in their sizes",
-    )
+    sizes, expected = tf.shape(leaf)[:axes], tf.shape(first)[:axes]
+    rule = "Views, mask, teacher and labels must agree in their sizes"
+    return tf.debugging.assert_equal(sizes, expected, rule)
 
 
 def _leaves(nest):

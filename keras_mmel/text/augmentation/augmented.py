@@ -97,13 +97,8 @@ def _new_side(sentence, side, encoded, token_ids, vocabulary):
     places = [i for i, s in enumerate(encoded.sequence_ids) if s == side]
     # Not all that was masked: the word of before may have come back.
     changed = {
-        number
-        for number, i in enumerate(places)
-        if token_ids[i] != encoded.token_ids[i]
+        n for n, i in enumerate(places) if token_ids[i] != encoded.token_ids[i]
     }
-    return splice(
-        sentence,
-        spans=[encoded.offsets[i] for i in places],
-        pieces=[vocabulary[token_ids[i]] for i in places],
-        changed=changed,
-    )
+    spans = [encoded.offsets[i] for i in places]
+    pieces = [vocabulary[token_ids[i]] for i in places]
+    return splice(sentence, spans, pieces, changed)

@@ -133,12 +133,9 @@ class MaskedLMAugmenter:
             num_beams = num_augmented + 1
         self.num_beams = check_count("num_beams", num_beams, num_augmented)
         self.search = search
+        separate = pairs == "separate"
         self._masking = masking.Masking(
-            self.tokenizer,
-            mask_ratio=float(mask_ratio),
-            unit=unit,
-            separate=pairs == "separate",
-            seed=seed,
+            self.tokenizer, float(mask_ratio), unit, separate, seed
         )
         allowed = masking.words_to_fill_in(self.tokenizer, unit)
         self._scorer = WordScorer(self._encoder, allowed)
@@ -255,9 +252,8 @@ class MaskedLMAugmenter:
         fillings = iter(self._fill(sequences))
         vocabulary = self.tokenizer.vocabulary
         samples = []
-        for text, encoded, of_text in zip(
-            texts, encodings, masked_texts, strict=True
-        ):
+        rows = zip(texts, encodings, masked_texts, strict=True)
+        for text, encoded, of_text in rows:
             own = list(itertools.islice(fillings, len(of_text)))
             samples.append(combine(text, encoded, of_text, own, vocabulary))
         return samples
@@ -267,16 +263,10 @@ class MaskedLMAugmenter:
         # Texts without a word that may be masked give none.
         if not sequences:
             return []
-        rank = self._scorer.rank
+        rank, count, slots = self._scorer.rank, self.num_augmented, self.slots
         if self.search == "greedy":
-            return greedy(sequences, rank, self.num_augmented, self.slots)
-        return beam_search(
-            sequences,
-            rank,
-            num_samples=self.num_augmented,
-            num_beams=self.num_beams,
-            slots=self.slots,
-        )
+            return greedy(sequences, rank, count, slots)
+        return beam_search(sequences, rank, count, self.num_beams, slots)
 
 
 def _tokenizer_of(masked_lm, tokenizer):

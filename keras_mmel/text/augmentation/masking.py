@@ -108,13 +108,9 @@ class Masking:
             segment_ids = np.zeros_like(token_ids)
             # Its [CLS] takes the place in front of its first token.
             start = places[0] - 1
-        return Masked(
-            token_ids,
-            segment_ids,
-            tuple(position - start for position in chosen),
-            tuple(encoded.token_ids[position] for position in chosen),
-            start,
-        )
+        positions = tuple(position - start for position in chosen)
+        original = tuple(encoded.token_ids[position] for position in chosen)
+        return Masked(token_ids, segment_ids, positions, original, start)
 
 
 def words_to_fill_in(tokenizer: Tokenizer, unit: str) -> np.ndarray:
@@ -128,9 +124,8 @@ def words_to_fill_in(tokenizer: Tokenizer, unit: str) -> np.ndarray:
     Returns:
         Their ids, ascending.
     """
-    allowed = np.setdiff1d(
-        np.arange(len(tokenizer.vocabulary)), tokenizer.banned_ids
-    )
+    token_ids = np.arange(len(tokenizer.vocabulary))
+    allowed = np.setdiff1d(token_ids, tokenizer.banned_ids)
     if unit == "token":
         return allowed
     encodings = tokenizer.encode([tokenizer.vocabulary[i] for i in allowed])

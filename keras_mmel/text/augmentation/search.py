@@ -54,13 +54,10 @@ def greedy(
         """Fills sequences, each from its first word of a rank on."""
         # The numbers of the sequences and the ranks, also where there are none.
         index, ranks = np.array(tasks, int).reshape(-1, 2).T
-        fillings = _fill_rest(
-            [sequences[i] for i in index],
-            words[index, ranks][:, None],
-            scores[index, ranks][:, None],
-            rank,
-            slots,
-        )
+        chosen = [sequences[i] for i in index]
+        first_words = words[index, ranks][:, None]
+        first_scores = scores[index, ranks][:, None]
+        fillings = _fill_rest(chosen, first_words, first_scores, rank, slots)
         # With one beam there is one filling of each.
         for i, (filled,) in zip(index, fillings, strict=True):
             if filled.token_ids != sequences[i].original:

@@ -31,6 +31,7 @@ class BertTextClassifier(WithTokenizer, keras_hub.models.BertTextClassifier):
     """
 
     backbone_cls = BertBackbone
+    _settings = ("num_classes", "dropout", "initializer_range")
 
     def __init__(
         self,
@@ -54,11 +55,9 @@ class BertTextClassifier(WithTokenizer, keras_hub.models.BertTextClassifier):
         )
         pooled = backbone(backbone.input)["pooled_output"]
         # Past the class that would build its own head.
+        outputs = self.output_dense(self.output_dropout(pooled))
         super(keras_hub.models.BertTextClassifier, self).__init__(
-            inputs=backbone.input,
-            outputs=self.output_dense(self.output_dropout(pooled)),
-            compile=False,
-            **kwargs,
+            inputs=backbone.input, outputs=outputs, compile=False, **kwargs
         )
         self._set_tokenizer(tokenizer)
         self.num_classes = num_classes
@@ -66,10 +65,3 @@ class BertTextClassifier(WithTokenizer, keras_hub.models.BertTextClassifier):
         self.activation = keras.activations.get(None)
         self.dropout = dropout
         self.initializer_range = initializer_range
-
-    def get_config(self):
-        return super().get_config() | {
-            "num_classes": self.num_classes,
-            "dropout": self.dropout,
-            "initializer_range": self.initializer_range,
-        }

@@ -10,6 +10,7 @@ from keras_mmel import extras
 from keras_mmel.text.bert.backbone import BertBackbone
 from keras_mmel.text.bert.presets import read_json
 
+Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"
 # Of a config: what ours is called, and what Hugging Face's BERT has by default.
 _SIZES = {
@@ -54,7 +55,7 @@ _LAYERS = {
 }
 
 
-def read_tensors(directory: pathlib.Path) -> dict[str, np.ndarray]:
+def read_tensors(directory: pathlib.Path) -> Tensors:
     """Reads the tensors of a BERT checkpoint.
 
     Args:
@@ -98,10 +99,9 @@ def _files(directory):
     if not index.exists():
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors "
-            "or model.safetensors.index.json: no other format is read, and "
-            "of transformers `from_pretrained(...).save_pretrained(...)` "
-            "writes it. "
-            f"Received: {str(directory)!r} with "
+            "or model.safetensors.index.json: no other format is read, and of "
+            "transformers `from_pretrained(...).save_pretrained(...)` writes "
+            f"it. Received: {str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
     files = set(read_json(index)["weight_map"].values())
@@ -148,9 +148,7 @@ def make_backbone(config: dict) -> BertBackbone:
     return BertBackbone(**sizes, **settings)
 
 
-def load_encoder(
-    backbone: BertBackbone, tensors: dict[str, np.ndarray]
-) -> bool:
+def load_encoder(backbone: BertBackbone, tensors: Tensors) -> bool:
     """Loads embeddings, blocks and, where there is one, the pooler.
 
     Args:
@@ -212,9 +210,7 @@ def tensor_name(path: str) -> str:
     return f"{prefix}{_LAYERS[layer]}.{kind}"
 
 
-def assign(
-    variable: keras.Variable, tensors: dict[str, np.ndarray], name: str
-) -> None:
+def assign(variable: keras.Variable, tensors: Tensors, name: str) -> None:
     """Puts a tensor of the checkpoint into a variable.
 
     Args:

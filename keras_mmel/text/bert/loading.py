@@ -79,13 +79,9 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     tensors = huggingface.read_tensors(directory)
     tied = _is_tied(tensors, config, directory)
     backbone = huggingface.make_backbone(config)
-    model = BertMaskedLM(
-        backbone,
-        tokenizer=_tokenizer(directory, backbone),
-        tied=tied,
-        head_act=backbone.hidden_act,
-        head_eps=backbone.layer_norm_eps,
-    )
+    tokenizer = _tokenizer(directory, backbone)
+    head_act, head_eps = backbone.hidden_act, backbone.layer_norm_eps
+    model = BertMaskedLM(backbone, tokenizer, tied, head_act, head_eps)
     # A pooler is not needed: the head looks at single tokens.
     huggingface.load_encoder(backbone, tensors)
     # Two names of one parameter; where both are stored, transformers computes
@@ -174,13 +170,8 @@ def load_text_classifier(
     rate = config.get("classifier_dropout")
     if rate is None:
         rate = backbone.dropout
-    model = BertTextClassifier(
-        backbone,
-        num_classes,
-        tokenizer=tokenizer,
-        dropout=rate,
-        initializer_range=backbone.initializer_range,
-    )
+    stddev = backbone.initializer_range
+    model = BertTextClassifier(backbone, num_classes, tokenizer, rate, stddev)
     shapes = [w.shape for w in model.output_dense.get_weights()]
     if [np.shape(part) for part in head] == shapes:
         model.output_dense.set_weights(head)
@@ -274,18 +265,16 @@ def _masked_lm_of_keras_hub(directory):
             f"{str(directory)!r} with the task {task_class!r} and files "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
-    source = keras_hub.models.BertMaskedLM.from_preset(
-        str(directory), preprocessor=None
-    )
+    from_preset = keras_hub.models.BertMaskedLM.from_preset
+    source = from_preset(str(directory), preprocessor=None)
     backbone = _encoder_of_keras_hub(source.backbone)
     # Models of our own, saved in this layout, know their settings.
     settings = {
         name: getattr(source, name, default)
         for name, default in _KERAS_HUB_HEAD.items()
     }
-    model = BertMaskedLM(
-        backbone, tokenizer=_tokenizer(directory, backbone), **settings
-    )
+    tokenizer = _tokenizer(directory, backbone)
+    model = BertMaskedLM(backbone, tokenizer=tokenizer, **settings)
     model.masked_lm_head.set_weights(source.masked_lm_head.get_weights())
     return model
 

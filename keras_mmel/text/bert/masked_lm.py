@@ -31,6 +31,7 @@ class BertMaskedLM(WithTokenizer, keras_hub.models.BertMaskedLM):
     """
 
     backbone_cls = BertBackbone
+    _settings = ("tied", "head_act", "head_eps")
 
     def __init__(
         self,
@@ -52,24 +53,14 @@ class BertMaskedLM(WithTokenizer, keras_hub.models.BertMaskedLM):
             name="mlm_head",
         )
         positions = keras.Input((None,), dtype="int32", name="mask_positions")
-        outputs = self.masked_lm_head(
-            backbone(backbone.input)["sequence_output"], positions
-        )
+        sequence = backbone(backbone.input)["sequence_output"]
+        outputs = self.masked_lm_head(sequence, positions)
         # Past the class that would build its own head.
+        inputs = {**backbone.input, "mask_positions": positions}
         super(keras_hub.models.BertMaskedLM, self).__init__(
-            inputs={**backbone.input, "mask_positions": positions},
-            outputs=outputs,
-            compile=False,
-            **kwargs,
+            inputs=inputs, outputs=outputs, compile=False, **kwargs
         )
         self._set_tokenizer(tokenizer)
         self.tied = tied
         self.head_act = head_act
         self.head_eps = head_eps
-
-    def get_config(self):
-        return super().get_config() | {
-            "tied": self.tied,
-            "head_act": self.head_act,
-            "head_eps": self.head_eps,
-        }

@@ -14,6 +14,9 @@ class WithTokenizer:
     Nothing is preprocessed: the model takes token ids.
     """
 
+    # The arguments of the model that its config has, by name.
+    _settings: tuple[str, ...] = ()
+
     def _set_tokenizer(self, tokenizer):
         # From a `.keras` file it comes as the JSON that `get_config` wrote.
         if isinstance(tokenizer, str):
@@ -42,11 +45,12 @@ class WithTokenizer:
 
     def get_config(self):
         tokenizer = self._tokenizer
+        own = {name: getattr(self, name) for name in self._settings}
         return {
             "backbone": keras.layers.serialize(self.backbone),
             "name": self.name,
             "tokenizer": None if tokenizer is None else tokenizer.to_json(),
-        }
+        } | own
 
     def save_to_preset(self, preset_dir, max_shard_size=10):
         """Saves in keras-hub layout, with the tokenizer beside it.

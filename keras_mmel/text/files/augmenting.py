@@ -8,14 +8,10 @@ from collections.abc import Callable
 
 from keras_mmel.counts import check_count
 from keras_mmel.text.files import shards
+from keras_mmel.text.files import writing
 from keras_mmel.text.files.directory import finish
 from keras_mmel.text.files.processes import write_in_processes
 from keras_mmel.text.files.reader import AugmentedFiles
-from keras_mmel.text.files.writing import Written
-from keras_mmel.text.files.writing import make_manifest
-from keras_mmel.text.files.writing import own_shards
-from keras_mmel.text.files.writing import progress_bar
-from keras_mmel.text.files.writing import write_records
 from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.records import View
 from keras_mmel.text.sources.records import as_text
@@ -34,7 +30,7 @@ def write_augmented(
     split: str = "train",
     processes: int = 1,
     progress: bool = True,
-) -> Written:
+) -> writing.Written:
     """Augments a data set into a directory that TFDS reads by itself.
 
     A run that was stopped at any moment goes on when the same call is made
@@ -104,17 +100,18 @@ def write_augmented(
             print(f"Note: {note}.", flush=True)
     if check_count("processes", processes, 1) > 1:
         # Only the processes know what the augmenter is.
-        manifest = make_manifest(source, num_shards, split, made={})
+        manifest = writing.make_manifest(source, num_shards, split, made={})
         num_shards = manifest.num_shards
+        own = writing.own_shards(manifest, shard)
         sizes = {
-            (index, num_shards): len(numbers)
-            for index, (_, numbers) in own_shards(manifest, shard).items()
+            (i, num_shards): len(numbers) for i, (_, numbers) in own.items()
         }
+        total = sum(sizes.values())
         options = {"num_shards": num_shards, "split": split}
         make_writer = functools.partial(
             shard_writer, directory, source, augmenter, **options
         )
-        with progress_bar(source, sum(sizes.values()), 0, progress) as count:
+        with writing.progress_bar(source, total, 0, progress) as count:
             results = write_in_processes(
                 make_writer,
                 list(sizes),
@@ -125,7 +122,7 @@ def write_augmented(
         missing = manifest.missing(shards.as_path(directory))
         if not missing:
             finish(shards.as_path(directory), manifest)
-        written = Written(num_written, num_shards, missing)
+        written = writing.Written(num_written, num_shards, missing)
         _tell(directory, written, progress)
         return written
     if callable(augmenter):
@@ -137,7 +134,7 @@ def write_augmented(
     else:
         function = functools.partial(_augment, augmenter)
         made_by = augmenter.get_config()
-    written = write_records(
+    written = writing.write_records(
         directory,
         source,
         function,
@@ -160,7 +157,7 @@ def _tell(directory, written, progress):
 
 def shard_writer(
     directory: str | os.PathLike, source: Source, augmenter, **options
-) -> Callable[..., Written]:
+) -> Callable[..., writing.Written]:
     """Makes what writes one shard after the other in a process of its own.
 
     Args:
@@ -188,11 +185,9 @@ def _augment(augmenter, records):
         texts = [as_text(record.texts) for record, _ in block]
         encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
         for (record, samples), original in zip(block, encoded, strict=True):
-            yield dataclasses.replace(
-                record,
-                token_ids=tuple(original.token_ids),
-                views=tuple(map(_view, samples)),
-            )
+            token_ids = tuple(original.token_ids)
+            views = tuple(map(_view, samples))
+            yield dataclasses.replace(record, token_ids=token_ids, views=views)
 
 
 def _view(sample):

@@ -107,9 +107,8 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
     path = shards.as_path(directory) / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(
-            "`directory` must hold augmented examples. "
-            f"Received: directory={str(directory)!r}, which has no "
-            f"{MANIFEST!r}"
+            "`directory` must hold augmented examples. Received: "
+            f"directory={str(directory)!r}, which has no {MANIFEST!r}"
         )
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
@@ -144,9 +143,7 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
             named, or something else is there.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    names = [
-        name for name in shards.names_in(directory) if not is_left_over(name)
-    ]
+    names = [n for n in shards.names_in(directory) if not is_left_over(n)]
     if MANIFEST in names and names != [MANIFEST]:
         there = _settings(json.loads(read_manifest(directory).to_json()))
         now = _settings(json.loads(manifest.to_json()))

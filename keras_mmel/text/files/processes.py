@@ -45,8 +45,7 @@ def write_in_processes(
         raise TypeError(
             "With several processes `augmenter` and `source` are sent by "
             "pickle: give objects that it knows, or as `augmenter` a function "
-            "at the top level of a module that makes one. "
-            f"Received: {error}"
+            f"at the top level of a module that makes one. Received: {error}"
         ) from error
     processes = min(processes, len(shards))
     # Else each would start a thread for every core.

@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable
 from collections.abc import Iterator
 
+from keras_mmel import counts
 from keras_mmel import extras
-from keras_mmel.counts import check_share
-from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.directory import DATASET_INFO
 from keras_mmel.text.files.directory import MANIFEST
@@ -17,8 +16,7 @@ from keras_mmel.text.files.directory import Manifest
 from keras_mmel.text.files.directory import begin
 from keras_mmel.text.files.directory import finish
 from keras_mmel.text.files.format import encode
-from keras_mmel.text.sources.records import Record
-from keras_mmel.text.sources.records import Source
+from keras_mmel.text.sources import records
 
 EXAMPLES_A_SHARD = 512
 """The most examples in a shard, where nobody says how many shards to make.
@@ -45,8 +43,8 @@ class Written:
 
 def write_records(
     directory: str | os.PathLike,
-    source: Source,
-    function: Callable[[Iterator[Record]], Iterator[Record]],
+    source: records.Source,
+    function: Callable[[Iterator[records.Record]], Iterator[records.Record]],
     *,
     made: dict,
     num_shards: int | None = None,
@@ -116,7 +114,7 @@ def write_records(
 
 
 def make_manifest(
-    source: Source, num_shards: int | None, split: str, made: dict
+    source: records.Source, num_shards: int | None, split: str, made: dict
 ) -> Manifest:
     """Says which files a run writes, and what they are.
 
@@ -164,8 +162,8 @@ def own_shards(
     named_shards = list(enumerate(manifest.shards().items()))
     if shard is None:
         return dict(named_shards)
-    index, count = check_share("shard", shard, num_shards, "shards")
-    return dict(named_shards[share_of(num_shards, index, count)])
+    index, count = counts.check_share("shard", shard, num_shards, "shards")
+    return dict(named_shards[counts.share_of(num_shards, index, count)])
 
 
 def _check_lone_shards(directory, manifest, source, function):
@@ -200,7 +198,7 @@ def _encoded(source, function, numbers):
 
 @contextlib.contextmanager
 def progress_bar(
-    source: Source, total: int, done: int, progress: bool
+    source: records.Source, total: int, done: int, progress: bool
 ) -> Iterator[Callable[[int], object]]:
     """Shows how many sentences are done, in all and in a second.
 

@@ -111,11 +111,9 @@ def read_augmented(
     predictions = _teacher(table, teacher)
     # All batches have one structure: where any group is short, each has a mask.
     needs_mask = bool((table.views < num_views).any())
+    pools = view_choice.Pools(table)
     choose = functools.partial(
-        view_choice.choose_groups,
-        view_choice.Pools(table),
-        num_views,
-        batching.seed,
+        view_choice.choose_groups, pools, num_views, batching.seed
     )
 
     def finish(inputs, examples, rows, real):
@@ -240,10 +238,9 @@ def _labels(table):
         if len(hidden):
             raise ValueError(
                 "Labels must be class numbers from 0 on; -1 stands for one "
-                "that is hidden, as in the test sets of GLUE. Received: "
-                f"label {table.labels[hidden[0]]} of example "
-                f"{table.example_ids[hidden[0]]!r} (and "
-                f"{len(hidden) - 1} more)"
+                "that is hidden, as in the test sets of GLUE. Received: label "
+                f"{table.labels[hidden[0]]} of example "
+                f"{table.example_ids[hidden[0]]!r} (and {len(hidden) - 1} more)"
             )
     return tf.constant(table.labels)
 

@@ -109,9 +109,8 @@ def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):
         the order in which the batches are shown (batches,), a last one that is
         not full included.
     """
-    shuffled = tf.argsort(
-        seeds.ranks(seed, seeds.SHUFFLE, epoch, keys), stable=True
-    )
+    ranks = seeds.ranks(seed, seeds.SHUFFLE, epoch, keys)
+    shuffled = tf.argsort(ranks, stable=True)
     count = tf.size(shuffled)
     if window > 1:
         windows = tf.range(count) // (batch_size * window)

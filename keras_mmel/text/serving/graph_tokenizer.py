@@ -136,9 +136,8 @@ class GraphTokenizer(tf.Module):
         order = tf.argsort(runs * 256 + classes, stable=True)
         points = tf.gather(points, order) % _CLASS
         stays = points != _NOTHING
-        ragged = tf.RaggedTensor.from_value_rowids(
-            points[stays], rows[stays], codes.nrows()
-        )
+        points, rows = points[stays], rows[stays]
+        ragged = tf.RaggedTensor.from_value_rowids(points, rows, codes.nrows())
         return tf.strings.split(tf.strings.unicode_encode(ragged, "UTF-8"))
 
     # Traced once, also where the two sides of pairs go through it.
@@ -168,12 +167,10 @@ class GraphTokenizer(tf.Module):
         def step(place, start, ids, places):
             # Of each word all pieces that may come next, the longest first.
             shape = [tf.size(place), tf.size(lengths)]
-            pieces = tf.strings.substr(
-                tf.gather(words, place)[:, None],
-                tf.broadcast_to(start[:, None], shape),
-                tf.broadcast_to(lengths, shape),
-                unit="UTF8_CHAR",
-            )
+            rows = tf.gather(words, place)[:, None]
+            starts = tf.broadcast_to(start[:, None], shape)
+            counts = tf.broadcast_to(lengths, shape)
+            pieces = tf.strings.substr(rows, starts, counts, unit="UTF8_CHAR")
             prefix = tf.where(start > 0, self._prefix, "")[:, None]
             piece_ids = self._ids.lookup(prefix + pieces)
             best = tf.argmax(tf.cast(piece_ids >= 0, tf.int32), axis=1)
@@ -200,9 +197,8 @@ class GraphTokenizer(tf.Module):
         ids, places = ids[stays], places[stays]
         order = tf.argsort(places, stable=True)
         rows = tf.gather(ragged.value_rowids(), tf.gather(places, order))
-        return tf.RaggedTensor.from_value_rowids(
-            tf.gather(ids, order), rows, ragged.nrows()
-        )
+        ids = tf.gather(ids, order)
+        return tf.RaggedTensor.from_value_rowids(ids, rows, ragged.nrows())
 
 
 @functools.lru_cache(maxsize=4)

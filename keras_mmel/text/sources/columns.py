@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_mmel.text.sources.plain import as_columns
-from keras_mmel.text.sources.plain import as_source
+from keras_mmel.text.sources import plain
+from keras_mmel.text.sources import tables
 from keras_mmel.text.sources.records import InMemory
-from keras_mmel.text.sources.tables import Row
-from keras_mmel.text.sources.tables import Table
 
 
 def from_columns(
@@ -52,7 +50,7 @@ def from_columns(
     )
     ```
     """
-    names = as_columns("texts", texts)
+    names = plain.as_columns("texts", texts)
     table = _Columns(data, names if label is None else (*names, label))
     groups = [
         (str(number), row, row.texts(names), ())
@@ -61,10 +59,10 @@ def from_columns(
     features = getattr(data, "features", None)
     if label_names is None and isinstance(features, Mapping):
         label_names = getattr(features.get(label), "names", None)
-    return as_source(groups, label, label_names, {"text": list(names)})
+    return plain.as_source(groups, label, label_names, {"text": list(names)})
 
 
-class _Columns(Table):
+class _Columns(tables.Table):
     """The wanted columns of some data, as a table."""
 
     def __init__(self, data, wanted):
@@ -87,7 +85,7 @@ class _Columns(Table):
             self.fail(f"columns of one length, not empty. Received: {sizes}")
         for line, cells in enumerate(zip(*columns, strict=True), start=1):
             values = zip(wanted, cells, strict=True)
-            self.rows.append(Row(values, self, line))
+            self.rows.append(tables.Row(values, self, line))
         content = json.dumps(columns, default=repr).encode()
         self.facts = {"columns": hashlib.sha256(content).hexdigest()}
 

@@ -215,9 +215,8 @@ def as_source(
         new_views = dict.fromkeys(views)
         new_views.pop(texts, None)
         num_dropped += len(views) - len(new_views)
-        records.append(
-            Record(example_id, texts, value, views=tuple(map(View, new_views)))
-        )
+        of_example = tuple(map(View, new_views))
+        records.append(Record(example_id, texts, value, views=of_example))
     notes = []
     numbered = kind == "class" and not names
     classes = {int(label or 0) for label in labels} if numbered else set()
@@ -229,9 +228,7 @@ def as_source(
             "`label_names`"
         )
     empty = [
-        row.line
-        for _, row, texts, _ in groups
-        if not all(map(str.strip, texts))
+        r.line for _, r, texts, _ in groups if not all(map(str.strip, texts))
     ]
     if empty:
         notes.append(
