@@ -131,13 +131,10 @@ def check_batch(size: Any) -> Any:
         return None
     import tensorflow as tf
 
-    return tf.debugging.assert_positive(
-        size,
-        message=(
-            "A replica got no example of a batch. TensorFlow gives each "
-            "replica as many examples as the batch divided by the replicas, "
-            "rounded up, and the last one what is left. Batch with "
-            "`drop_remainder=True` and a batch size that the number of "
-            f"replicas, {count()}, divides."
-        ),
+    rule = (
+        "A replica got no example of a batch. TensorFlow gives each replica as "
+        "many examples as the batch divided by the replicas, rounded up, and "
+        "the last one what is left. Batch with `drop_remainder=True` and a "
+        f"batch size that the number of replicas, {count()}, divides."
     )
+    return tf.debugging.assert_positive(size, rule)

@@ -123,13 +123,9 @@ def _first_words(sequences, rank, count, slots):
     for start in range(0, len(order), slots):
         rows = order[start : start + slots]
         longest = lengths[rows].max()
-        ranked = rank(
-            token_ids[rows, :longest],
-            segment_ids[rows, :longest],
-            lengths[rows],
-            positions[rows, 0],
-            count,
-        )
+        ids, segments = token_ids[rows, :longest], segment_ids[rows, :longest]
+        here = positions[rows, 0]
+        ranked = rank(ids, segments, lengths[rows], here, count)
         words.append(ranked[0])
         log_probs.append(ranked[1])
     back = np.argsort(order)
@@ -170,13 +166,11 @@ def _fill_rest(sequences, words, scores, rank, slots):
         waiting = waiting[free:]
         longest = lengths[active].max()
         here = positions[active, filled[active]]
-        next_words, log_probs = rank(
-            token_ids[active, :, :longest].reshape(-1, longest),
-            np.repeat(segment_ids[active, :longest], beams, axis=0),
-            np.repeat(lengths[active], beams),
-            np.repeat(here, beams),
-            beams,
-        )
+        ids = token_ids[active, :, :longest].reshape(-1, longest)
+        segments = np.repeat(segment_ids[active, :longest], beams, axis=0)
+        sizes = np.repeat(lengths[active], beams)
+        places = np.repeat(here, beams)
+        next_words, log_probs = rank(ids, segments, sizes, places, beams)
         # Every beam goes on with each of its words; the best of all stay.
         count = next_words.shape[1]
         totals = np.repeat(scores[active], count, axis=1)
