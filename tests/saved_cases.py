@@ -74,6 +74,7 @@ SAVED_SLOW = {
     "losses",
     "objective",
     "seeded_dropout",
+    "subclassed",
     "two_outputs",
     "without_training",
 }

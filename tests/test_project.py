@@ -123,6 +123,7 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     assert (tmp_path / "model.keras").is_file()
 
 
+@pytest.mark.slow
 def test_readme_text_runs(tmp_path, monkeypatch):
     """The commands, then the code, with a small BERT for the preset."""
     bert = str(tiny.make_checkpoint(tmp_path / "bert", num_hidden_layers=1))

@@ -270,6 +270,7 @@ def test_a_teacher_must_be_a_classifier(folder, augmented, tmp_path, capsys):
     assert "reviews.csv" in fails([*command, folder / "reviews.csv"], capsys)
 
 
+@pytest.mark.slow
 def test_installed_command_prints_only_what_it_should(folder, tmp_path):
     done = subprocess.run(
         [*COMMAND, "import", "views.csv", *COLUMNS, "--out", tmp_path / "o"],

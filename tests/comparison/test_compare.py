@@ -222,6 +222,7 @@ def test_records_of_other_settings_are_refused(compared, tmp_path):
         keras_mmel.compare(make_model, groups, TEST, **given)
 
 
+@pytest.mark.slow
 def test_models_are_built_and_metrics_of_classes_left_out():
     def unbuilt():
         model = keras.Sequential([keras.layers.Dense(CLASSES)])

@@ -125,6 +125,7 @@ def test_a_pool_of_a_group_repeats_views_in_a_new_order(augment_original):
     assert same(first, read(groups(**options))[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("augment_original", [False, True])
 def test_a_pool_is_made_once_and_drawn_from(augment_original):
     first = 0 if augment_original else 1

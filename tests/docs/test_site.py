@@ -39,6 +39,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_formulas_are_mathml_and_nothing_comes_from_the_network(site):
     for name in ("how_it_works", "api/objectives"):
         text = (site / f"{name}.html").read_text(encoding="utf-8")

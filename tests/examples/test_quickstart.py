@@ -42,20 +42,22 @@ def shrink(patch):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the toy quickstart has written, and its record."""
+    """Where the toy quickstart has written."""
     folder = tmp_path_factory.mktemp("quickstart")
-    words = ["--seeds", "1", "--out", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
-        quickstart.main(words)
-        path = str(folder / "record.json")
-        quickstarts.main(["digits", "--record", path, *words])
+        quickstart.main(["--seeds", "1", "--out", str(folder)])
     return folder
 
 
 @pytest.fixture(scope="module")
 def record(folder):
-    return json.loads((folder / "record.json").read_text())
+    path = folder / "record.json"
+    words = ["--seeds", "1", "--out", str(folder)]
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        quickstarts.main(["digits", "--record", str(path), *words])
+    return json.loads(path.read_text())
 
 
 @pytest.mark.usefixtures("toy")
@@ -74,6 +76,7 @@ def test_a_table_and_a_picture(folder, capsys, monkeypatch):
     assert lines[-2].startswith("In percent but for NLL; 1 seeds")
 
 
+@pytest.mark.slow
 def test_every_method_runs_and_is_recorded(record):
     assert [run["method"] for run in record["runs"]] == METHODS
     for run in record["runs"]:
@@ -85,6 +88,7 @@ def test_every_method_runs_and_is_recorded(record):
     assert record["command"].startswith(command)
 
 
+@pytest.mark.slow
 def test_what_was_looked_at_are_digits_and_their_weights(record):
     views = record["views"]
     digits, pixels = load_digits(), np.array(views["pixels"])
@@ -99,6 +103,7 @@ def test_what_was_looked_at_are_digits_and_their_weights(record):
     assert names == METHODS
 
 
+@pytest.mark.slow
 def test_methods_stand_where_their_scores_are(record):
     comparison = Comparison(record["runs"], "uniform")
     panel = matplotlib.figure.Figure().subplots()

@@ -62,6 +62,7 @@ def test_a_script_is_short_and_says_how_it_is_run(script, code):
     assert "xpected" in header
 
 
+@pytest.mark.slow
 def test_each_runs_alone(tmp_path):
     installed = tmp_path / "installed"
     installed.mkdir()

@@ -101,6 +101,7 @@ def test_a_stopped_experiment_goes_on_from_its_record(tmp_path, monkeypatch):
         assert run["scores"] == other["scores"]
 
 
+@pytest.mark.slow
 def test_a_record_takes_no_runs_of_another_comparison():
     compare({"uniform": "uniform"}, [1], plain=False)
     with pytest.raises(ValueError, match="another comparison.*Received"):

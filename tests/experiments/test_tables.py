@@ -198,6 +198,7 @@ def test_tables_of_the_paper_have_the_same_cells():
     assert {key: one[key] for key in two} == two
 
 
+@pytest.mark.slow
 def test_figures_of_the_project(tmp_path):
     written = figures.write(records.ROOT / RESULTS, tmp_path)
     committed = (records.ROOT / "docs" / "images").glob("*.png")

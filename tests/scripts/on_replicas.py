@@ -82,7 +82,7 @@ SLOW = {
     "synchronized",
     "two_outputs",
     "lambda_p",
-    "mean_with_sample_weight-4",
+    "mean_with_sample_weight",
     "last_of_1-4",
     "uniform_everything",
     "sum",
