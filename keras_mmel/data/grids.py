@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from collections.abc import Sequence
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
 from keras_mmel.data import chance
+from keras_mmel.data.lifting import PerView
 
 
 def grid_views(
@@ -40,7 +42,8 @@ def grid_views(
         A `tf.data.Dataset` in the data contract, in the order of `dataset`.
 
     Raises:
-        TypeError: If `dataset` is no `tf.data.Dataset`.
+        TypeError: If `dataset` is no `tf.data.Dataset`, or a layer is to move
+            labels.
         ValueError: If there is no transformation, one draws by chance, or one
             changes the shape, or the dtype of labels.
 
@@ -61,6 +64,12 @@ def grid_views(
         )
     augmented = 2 if augment_labels else 1  # x and y, or x alone
     for transform in transformations:
+        if augment_labels and isinstance(transform, (keras.Layer, PerView)):
+            raise TypeError(
+                "With `augment_labels`, `transformations` must be functions "
+                "f(image, label) that give both, without chance: layers and "
+                f"`per_view` are for `group_views`. Received: {transform}"
+            )
         chance.check_fixed(transform, *dataset.element_spec[:augmented])
 
     def to_group(*example):

@@ -62,7 +62,7 @@ def check_labels(labels: contract.Labels, sizes: contract.Sizes) -> None:
         if leaf is not None and not arrays.shapes_agree(leaf.shape[:2], static):
             raise ValueError(
                 'Labels that move with the views, {"views": y}, must have '
-                f"shape (batch, num_views, ...), here {(*static, ...)}. "
+                f"shape (batch, num_views, ...), batch and views {static}. "
                 f"Received: y.shape={tuple(leaf.shape)}"
             )
 

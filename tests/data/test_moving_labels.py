@@ -411,6 +411,14 @@ def test_grids_move_labels():
     assert seen == [*range(8)]
 
 
+@pytest.mark.parametrize("is_lifted", [True, False])
+def test_a_layer_is_for_groups_that_are_drawn(is_lifted):
+    layer = layers.RandomRotation((0.1, 0.1), interpolation="nearest")
+    move = masked(layer) if is_lifted else layer
+    with pytest.raises(TypeError, match=r"must be functions f\(image, label\)"):
+        data.grid_views(examples(), [move], 3, augment_labels=True)
+
+
 @pytest.mark.parametrize(
     ("move", "message"),
     [

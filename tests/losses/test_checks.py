@@ -58,7 +58,11 @@ def test_labels_that_no_loss_can_take_are_refused(label, parts):
     [
         (
             np.zeros((4, 2)),
-            ('{"views": y}', "(batch, num_views, ...), here (4, 3, ", "(4, 2)"),
+            (
+                '{"views": y}',
+                "batch and views [4, 3].",
+                "(4, 2)",
+            ),
         ),
         # Of unknown size, but for the views.
         (keras.Input((2, 5)), ('{"views": y}', "(None, 2, 5)")),
