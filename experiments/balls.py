@@ -10,7 +10,6 @@ experiments/results/evidence grow run by run, and what was stopped goes on from
 them.
 """
 
-import argparse
 import functools
 
 import keras_mmel
@@ -40,12 +39,7 @@ METHODS = (
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, help="fewer, for a look")
-    parser.add_argument("--trial", action="store_true", help="another seed")
-    options = parser.parse_args()
+    options = label_noise.options_of(__doc__)
     for power in (4, 1):
         for seed in label_noise.seeds_of(options, FIRST_SEED, SEEDS):
             name = f"digits-ball-u{power}-alike"

@@ -89,6 +89,16 @@ def run(name, methods, share, seed, augment_original=True, power=4):
     )
 
 
+def options_of(description):
+    """The options that the experiments on digits share."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, help="fewer, for a look")
+    parser.add_argument("--trial", action="store_true", help="another seed")
+    return parser.parse_args()
+
+
 def seeds_of(options, first, count):
     """Those that the options ask for; one for a trial, kept apart."""
     if options.trial:
@@ -98,12 +108,7 @@ def seeds_of(options, first, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, help="fewer, for a look")
-    parser.add_argument("--trial", action="store_true", help="another seed")
-    options = parser.parse_args()
+    options = options_of(__doc__)
     for shares in SHARES:
         for seed in seeds_of(options, FIRST_SEED, SEEDS):
             for share in shares:

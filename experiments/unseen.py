@@ -10,8 +10,6 @@ experiments/results/evidence grows run by run, and what was stopped goes on from
 it.
 """
 
-import argparse
-
 import numpy as np
 import scipy.ndimage
 
@@ -79,12 +77,7 @@ def parts_of(test, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, help="fewer, for a look")
-    parser.add_argument("--trial", action="store_true", help="another seed")
-    options = parser.parse_args()
+    options = label_noise.options_of(__doc__)
     for seed in label_noise.seeds_of(options, FIRST_SEED, SEEDS):
         train, _, test = label_noise.draw(seed, 0)
         evidence.compare(
