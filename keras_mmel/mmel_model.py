@@ -349,6 +349,7 @@ class MMELModel(GroupTrainer):
             loss_weights=compiled._user_loss_weights,
             soft_loss=self._soft_loss,
             output_names=getattr(self.model, "output_names", None),
+            total=replicas.total,
         )
 
     def _value_and_weights(self, losses, mask):

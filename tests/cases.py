@@ -38,6 +38,7 @@ import numpy as np
 import keras_mmel
 from tests.networks import CLASSES
 from tests.networks import MODELS
+from tests.networks import TOKENS
 
 VIEWS = 3
 
@@ -112,6 +113,8 @@ def labels(case, count, seed=1):
     classes = rng.integers(0, CLASSES, count)
     if case.model == "two_outputs":
         return {"first": classes, "second": values}
+    if case.model == "masked":
+        return np.repeat(values[:, :1, None], TOKENS, axis=1)
     return values[:, :1] if case.regression else classes
 
 

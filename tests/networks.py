@@ -47,6 +47,13 @@ def sentences(rng, leading):
     }
 
 
+def series(rng, leading):
+    """From 1 to TOKENS steps, the rest zeros."""
+    values = rng.normal(0, 1.5, (*leading, TOKENS, 2)).astype("float32")
+    lengths = rng.integers(1, TOKENS + 1, (*leading, 1))
+    return values * (np.arange(TOKENS) < lengths)[..., None]
+
+
 def mlp(*between, built=True, **options):
     """A function that builds an MLP.
 
@@ -101,6 +108,13 @@ def two_outputs(units=CLASSES):
         "second": layers.Dense(2, name="second")(hidden),
     }
     return keras.Model(inputs, outputs)
+
+
+def masked(units=1):
+    """A value for each step of a series; those of zeros are masked."""
+    return keras.Sequential(
+        [keras.Input((TOKENS, 2)), layers.Masking(), layers.Dense(units)]
+    )
 
 
 def compiled_before(units=CLASSES):
@@ -166,4 +180,5 @@ MODELS = {
     "two_outputs": (two_outputs, features),
     "compiled_before": (compiled_before, features),
     "bert": (bert, sentences),
+    "masked": (masked, series),
 }

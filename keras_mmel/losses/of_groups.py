@@ -10,6 +10,7 @@ soft        yes       l(f(x), y)    l(f(z), teacher(z) if it disagrees,
                                           else f(x))
 """
 
+from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
@@ -29,8 +30,9 @@ class GroupLosses(NamedTuple):
     Attributes:
         losses: Float32 `(batch, num_views)`, what the objective takes.
         original: Float32 `(batch,)`: the compiled loss of view 0.
-        sample_weight: None or float32 `(batch,)`.
-        logged_weight: The same for each output of a nest, as Keras's own loss
+        sample_weight: None or float32 `(batch,)`: of each group, times what a
+            Keras mask leaves of its original, 1 being the mean.
+        logged_weight: The user's for each output of a nest, as Keras's own loss
             broadcasts it for the log.
         reduction: How the compiled losses reduce the batch.
         by_output: Names of the trained outputs, and the compiled loss of their
@@ -78,11 +80,10 @@ class GroupLosses(NamedTuple):
         if self.reduction == "mean_with_sample_weight" and weight is not None:
             # Keras counts a weight once, however many elements it weighs; with
             # a mask, once for each element that is left.
-            rows = self._alike()
-            share = rows.unmasked_share
-            if share is None:
-                share = 1 / ops.cast(rows.elements, values.dtype)
-            return total, ops.sum(weight * share)
+            rows, size = self._alike(), ops.sum(weight)
+            if rows.unmasked_share is None:
+                size /= ops.cast(rows.elements, values.dtype)
+            return total, size
         batch = ops.shape(values)[0]
         if isinstance(batch, int):
             return total, float(batch)
@@ -121,8 +122,13 @@ def group_losses(
     loss_weights: Any = None,
     soft_loss: Any = None,
     output_names: list[str] | None = None,
+    total: Callable[[Any], Any] = lambda value: value,
 ) -> GroupLosses:
     """View losses of a batch of groups, summed over the model's outputs.
+
+    What a Keras mask hides (padding tokens, an `ignore_class`) has no part in
+    the loss of a view, which is the mean over the rest. As in Keras, an example
+    counts by what is left of it; a group, by what is left of its original.
 
     Args:
         objective: Decides what augmented views are compared with.
@@ -135,6 +141,7 @@ def group_losses(
         loss_weights: What was compiled.
         soft_loss: What was given to `MMELModel`.
         output_names: Names of the model's outputs, where it has them.
+        total: Sums a number over the replicas that share the batch.
 
     Returns:
         `GroupLosses`.
@@ -173,23 +180,27 @@ def group_losses(
         contract.split_weights(sample_weight),
     )
     reduction = compiled.reduction_of(outputs)
-    weights = [output.sample_weight for output in outputs]
-    sample_weight, shares = checks.of_outputs(weights, reduction)
-    losses, originals, by_output, logged = [], [], {}, {}
-    for place, output in enumerate(outputs):
+    losses, originals, by_output, logged, weights = [], [], {}, {}, []
+    for output in outputs:
         checks.check_label_shape(output, sizes.views, labels.of_views)
         of_views, original = _losses(output, objective, sizes)
+        losses.append(of_views * output.weight)
+        originals.append(original.losses * output.weight)
         by_output[output.name] = original
-        factor, of_original = output.weight, output.weight
-        if shares is not None:
-            of_original = factor * shares[:, place]
-            factor = of_original[:, None]
-        losses.append(of_views * factor)
-        originals.append(original.losses * of_original)
-        if output.sample_weight is not None:
-            weight = checks.per_example(output.sample_weight)
+        weight = output.sample_weight
+        if weight is not None:
+            of_examples = checks.per_example(weight)
             shape = (-1,) + (1,) * original.axes
-            logged[id(output.prediction)] = ops.reshape(weight, shape)
+            logged[id(output.prediction)] = ops.reshape(of_examples, shape)
+        weights.append(_with_mask(weight, original.unmasked_share, total))
+    if reduction == "mean_with_sample_weight" and not logged:
+        # Which is then a mean, also under a mask.
+        reduction = "mean"
+    sample_weight, shares = checks.of_outputs(weights, reduction)
+    if shares is not None:
+        for place in range(len(outputs)):
+            losses[place] *= shares[:, place, None]
+            originals[place] *= shares[:, place]
     return GroupLosses(
         losses=sum(losses),
         original=sum(originals),
@@ -204,12 +215,21 @@ def group_losses(
     )
 
 
+def _with_mask(weight, share, total):
+    """A sample weight times what a mask leaves, 1 being the batch's mean."""
+    if share is None:
+        return weight
+    size = total(ops.sum(ops.ones_like(share)))
+    share = ops.divide_no_nan(share * size, total(ops.sum(share)))
+    return share if weight is None else checks.per_example(weight) * share
+
+
 def _losses(output, objective, sizes):
     """What the objective takes, and the compiled loss of view 0."""
     teacher, prediction = output.teacher, output.prediction
 
     def of_all_views():
-        flat = per_view.rows(output.loss, output.label, prediction, sizes.views)
+        flat = per_view.rows(output.loss, output.label, prediction)
         losses, share = sizes.group(flat.losses), flat.unmasked_share
         if share is not None:
             share = sizes.group(share)[:, 0]
@@ -238,7 +258,7 @@ def _losses(output, objective, sizes):
             stop_gradient=getattr(objective, "stop_gradient", True),
         )
     # With the original's row, which is not used: a slice would hide logits.
-    flat = per_view.rows(twin.loss, target, prediction, sizes.views)
+    flat = per_view.rows(twin.loss, target, prediction)
     augmented = sizes.group(flat.losses)[:, 1:]
     losses = ops.concatenate([original.losses[:, None], augmented], axis=1)
     return losses, original

@@ -25,7 +25,7 @@ class Rows(NamedTuple):
             pixels or tokens.
         unmasked_share: None where there is no Keras mask, or the loss does not
             average. Else float32 `(rows,)`: how much of each row the mask
-            leaves, 1 being the mean over the batch.
+            leaves, from 0 to 1.
         axes: Axes of those values, behind that of the rows.
     """
 
@@ -35,22 +35,20 @@ class Rows(NamedTuple):
     axes: int
 
 
-def rows(
-    loss: keras.Loss, label: Any, prediction: Any, num_views: Any = 1
-) -> Rows:
+def rows(loss: keras.Loss, label: Any, prediction: Any) -> Rows:
     """One loss for each row of a flat batch.
 
-    The mean over the rows of one view equals what `loss(label, prediction)`
-    gives for them (the sum, where the loss does not average). Values with more
-    axes (a loss per pixel or per token) are averaged over them; a Keras mask
-    on the predictions, or one that the loss sets (`ignore_class`), is honoured
-    as Keras does, for each view of the group as for a batch of its own.
+    The mean over rows equals what `loss(label, prediction)` gives for them (the
+    sum, where the loss does not average). Values with more axes (a loss per
+    pixel or per token) are averaged over them. Under a Keras mask on the
+    predictions, or one that the loss sets (`ignore_class`), a row is averaged
+    over what the mask leaves of it, and is 0 where that is nothing; Keras's
+    mean is then the one over rows weighted by their shares.
 
     Args:
         loss: A `keras.Loss` from `compiled.resolve`.
         label: Shape `(rows, ...)`.
         prediction: Shape `(rows, ...)`.
-        num_views: Size of the groups, for masks.
 
     Returns:
         `Rows`.
@@ -96,13 +94,7 @@ def rows(
         values = reduce(values, axis=axes)
     if not masks or not averages:
         return Rows(values, elements, None, len(axes))
-    # As in Keras: the mean over the batch is over what is not masked. A batch
-    # is here one view of every group.
     share = ops.cast(mask, values.dtype)
     if len(share.shape) > 1:
         share = ops.mean(share, axis=tuple(range(1, len(share.shape))))
-    mean_share = ops.mean(ops.reshape(share, (-1, num_views)), axis=0)
-    mean_share = ops.tile(mean_share, [ops.shape(share)[0] // num_views])
-    values = ops.divide_no_nan(values, mean_share)
-    share = ops.divide_no_nan(share, mean_share)
-    return Rows(values, elements, share, len(axes))
+    return Rows(ops.divide_no_nan(values, share), elements, share, len(axes))

@@ -178,6 +178,117 @@ def test_what_a_mask_keeps_of_the_original_weighs_its_group():
     )
 
 
+# Views of 4, 3, 2 and 1 tokens of one kind, and views of all kinds.
+ONE_KIND = np.int32([[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]])
+ALL_KINDS = np.int32([[2, 3, 4, 0], [3, 0, 0, 0], [4, 4, 1, 2], [1, 2, 0, 0]])
+
+
+def test_views_of_other_lengths_that_are_as_hard_weigh_alike():
+    mmel = keras_mmel.MMELModel(token_model(), "hard")
+    mmel.compile("sgd", "sparse_categorical_crossentropy")
+    for others in (ONE_KIND, ALL_KINDS, ALL_KINDS[::-1]):
+        groups = {"views": np.stack([ONE_KIND, others])}
+        weights = mmel.view_weights(groups, np.zeros((2, 4), "int32"))
+        np.testing.assert_allclose(weights[0], [0.25] * 4, rtol=1e-5)
+
+
+def loop_over_tokens(model, groups, label, sample_weight, objective):
+    """The loss of a batch and its gradient, a token at a time.
+
+    `loss`, and `value` whose gradient is that of equation 7.
+    """
+    with tf.GradientTape() as tape:
+        predictions = model(groups.reshape(-1, 4))
+        numbers = tf.reshape(predictions, (*groups.shape, 3))
+        value = loss = size = 0.0
+        for i, views in enumerate(groups):
+            of_views = [
+                tf.reduce_mean(
+                    [
+                        -tf.math.log(numbers[i, j, t, label[i, t]])
+                        for t in np.flatnonzero(view)
+                    ]
+                )
+                for j, view in enumerate(views)
+            ]
+            left, k = np.count_nonzero(views[0]), len(views)
+            scaled = np.exp([float(one) / 0.5 for one in of_views])
+            p = scaled / scaled.sum()
+            if objective == "uniform":
+                p[:] = 1 / k
+            expected = tf.reduce_sum(p.astype("float32") * tf.stack(of_views))
+            value += sample_weight[i] * left * expected
+            penalty = 0.5 * np.sum(p * np.log(k * p))
+            loss += sample_weight[i] * left * (float(expected) - penalty)
+            size += left
+        value /= size
+    return loss / size, tape.gradient(value, model.trainable_weights)
+
+
+@pytest.mark.parametrize("objective", ["hard", "uniform"])
+def test_masked_groups_equal_a_loop_over_tokens(objective):
+    model, label = token_model(), np.array([[0, 1, 2, 1], [2, 1, 0, 0]])
+    groups = np.stack([ONE_KIND[1:], ALL_KINDS[:3]])
+    weight = np.float32([0.5, 1.5])
+    chosen = keras_mmel.objectives.Hard(0.5)
+    mmel = keras_mmel.MMELModel(
+        model, chosen if objective == "hard" else objective
+    )
+    mmel.compile(keras.optimizers.SGD(1.0), "sparse_categorical_crossentropy")
+    expected, gradients = loop_over_tokens(
+        model, groups, label, weight, objective
+    )
+    before = model.get_weights()
+    log = mmel.train_on_batch(
+        {"views": groups}, label, sample_weight=weight, return_dict=True
+    )
+    np.testing.assert_allclose(log["loss"], expected, rtol=1e-5)
+    for old, new, gradient in zip(
+        before, model.get_weights(), gradients, strict=True
+    ):
+        gradient = tf.convert_to_tensor(gradient)
+        np.testing.assert_allclose(old - new, gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_scores_of_masked_views_are_means_over_their_own_tokens():
+    model = token_model()
+    model.compile(loss="sparse_categorical_crossentropy")
+    groups, label = np.stack([ONE_KIND, ALL_KINDS]), ALL_KINDS[:2] % 3
+    scores = keras_mmel.evaluate_views(model, {"views": groups}, label)
+    plain = model.evaluate(groups[:, 0], label, verbose=0)
+    np.testing.assert_allclose(scores["original_loss"], plain, rtol=1e-5)
+    numbers = model.predict(groups.reshape(-1, 4), verbose=0)
+    nll = -np.log(numbers.reshape(2, 4, 4, 3))
+    own = [
+        [nll[i, j, range(n), label[i, :n]].mean() for j, n in enumerate(row)]
+        for i, row in enumerate(np.count_nonzero(groups, axis=2))
+    ]
+    # Of 4 and of 3 tokens are the originals.
+    for name, of_views in (("mean", np.mean), ("worst", np.max)):
+        score = np.average(of_views(own, axis=1), weights=[4, 3])
+        np.testing.assert_allclose(scores[f"{name}_loss"], score, rtol=1e-5)
+
+
+def test_masks_of_two_outputs_count_by_output():
+    def make_model():
+        tokens = keras.Input((4,), dtype="int32")
+        embedded = layers.Embedding(5, 6, mask_zero=True)(tokens)
+        mean = layers.GlobalAveragePooling1D()(embedded)
+        outputs = {
+            "tokens": layers.Dense(3, activation="softmax")(embedded),
+            "text": layers.Dense(2)(mean),
+        }
+        return keras.Model(tokens, outputs)
+
+    assert_same_step(
+        make_model,
+        TOKENS,
+        {"tokens": TOKENS % 3, "text": np.float32(TOKENS[:, :2])},
+        loss={"tokens": "sparse_categorical_crossentropy", "text": "mse"},
+        rate=0.1,
+    )
+
+
 def test_a_row_that_is_masked_out_has_no_loss_and_no_gradient():
     label = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     prediction = tf.Variable([[0.0, 0.0], [np.nan, np.inf]])
@@ -185,7 +296,6 @@ def test_a_row_that_is_masked_out_has_no_loss_and_no_gradient():
         masked = tf.identity(prediction)
         masked._keras_mask = tf.constant([True, False])
         values = per_view.rows(losses.MeanSquaredError(), label, masked).losses
-    # One of two is left, and the batch's mean is over what is left.
-    np.testing.assert_allclose(values, [5.0, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(values, [2.5, 0.0], rtol=1e-6)
     gradient = tape.gradient(values, prediction).numpy()
-    np.testing.assert_allclose(gradient[0], [-2.0, -4.0], rtol=1e-6)
+    np.testing.assert_allclose(gradient[0], [-1.0, -2.0], rtol=1e-6)

@@ -45,6 +45,7 @@ TABLE = {
         mask=True,
         moving=True,
     ),
+    "masked_series": Case(model="masked", regression=True, examples=15),
     "distributed": Case(examples=16),
     "run_eagerly": Case(examples=15, compile={"run_eagerly": True}),
     "unbuilt": Case(model="unbuilt", examples=15, dataset=True),
