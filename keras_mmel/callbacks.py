@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import keras
 
 from keras_mmel.mmel_model import MMELModel
+from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.of_views import ViewScorer
 
 
@@ -77,7 +78,8 @@ class ViewScores(keras.callbacks.Callback):
     Args:
         groups: Batches of held-out groups, the same in every pass, such as
             `keras_mmel.data.grid_views` makes. A dataset, a list, or anything
-            that can be gone through once an epoch.
+            that can be gone through once an epoch; or a tuple `(x, y)` of
+            arrays.
         prefix: What comes before the names of the scores.
 
     Raises:
@@ -119,7 +121,7 @@ class ViewScores(keras.callbacks.Callback):
         # Traced anew: the model may have been compiled since the last `fit`.
         self._scorer = ViewScorer(self.model)
         # What does not fit should not wait for the end of an epoch.
-        self._scorer(self.groups, steps=1)
+        self._scorer(batches_of(self.groups, 32), steps=1)
         if getattr(self.model.optimizer, "use_ema", False) and not self.beside:
             warnings.warn(
                 "Outside of the `fit` of an `MMELModel`, `ViewScores` scores "
@@ -142,7 +144,7 @@ class ViewScores(keras.callbacks.Callback):
         ]
         for callback in swaps:
             callback.on_test_begin()
-        scores = self._scorer(self.groups)
+        scores = self._scorer(batches_of(self.groups, 32))
         for callback in swaps:
             callback.on_test_end()
         for name, score in scores.items():

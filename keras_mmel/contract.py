@@ -215,8 +215,8 @@ def split_labels(y: Any) -> Labels:
         `Labels`; its `teacher` and `of_views` are None where `y` has none.
 
     Raises:
-        ValueError: If there are predictions of a teacher alone, or labels of
-            views that have no axis for them.
+        ValueError: If there are predictions of a teacher alone, labels of views
+            beside others, or labels of views that have no axis for them.
     """
     if not isinstance(y, dict):
         return Labels(y)
@@ -232,11 +232,12 @@ def split_labels(y: Any) -> Labels:
             )
         of_originals = keras.tree.map_structure(lambda t: t[:, 0], y["views"])
         return Labels(of_originals, of_views=y["views"])
-    if set(y) in ({"teacher"}, {"views", "teacher"}):
+    if set(y) in ({"teacher"}, {"views", "teacher"}, {"views", "label"}):
         raise ValueError(
-            "A teacher's predictions stand beside the labels: y must be "
-            '{"label": labels, "teacher": predictions}. An output of that name '
-            f"needs another one. Received: y={_describe(y)}"
+            "A teacher's predictions stand beside the labels, and labels that "
+            'move stand alone: y must be {"label": labels, "teacher": '
+            'predictions} or {"views": labels}. An output of that name needs '
+            f"another one. Received: y={_describe(y)}"
         )
     return Labels(y)
 

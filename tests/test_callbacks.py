@@ -187,7 +187,7 @@ def test_the_log_has_the_scores_of_views_and_others_watch_them(tmp_path):
 def test_the_direction_of_the_accuracy_of_views_is_known():
     mmel = compiled(metrics=["binary_accuracy"])
     watch = [
-        keras_mmel.callbacks.ViewScores([({"views": VIEWS}, LABEL)]),
+        keras_mmel.callbacks.ViewScores(({"views": VIEWS}, LABEL)),
         keras.callbacks.EarlyStopping("val_worst_binary_accuracy"),
     ]
     fit(mmel, callbacks=watch)

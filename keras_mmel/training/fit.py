@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_mmel import contract
 from keras_mmel.losses import checks
@@ -172,6 +173,10 @@ class GroupTrainer(keras.Model):
         self._is_fitting = True
         try:
             history = super().fit(**arguments)
+        except Exception:
+            # A step that failed while it was traced cannot be traced again.
+            self.train_function = None
+            raise
         finally:
             self._is_fitting = False
         if history is not None and history.epoch and not history.history:
@@ -284,6 +289,10 @@ def _check_arguments(arguments, strategy):
             "Received: groups made with `shard`"
         )
     checks.check_numbers(y)
+    for weight in keras.tree.flatten(arguments.get("sample_weight")):
+        # Before Keras, which knows another way.
+        if contract.is_group(x) and np.ndim(weight) > 1:
+            checks.per_example(weight)
     class_weight = arguments.get("class_weight")
     _, *of_views = contract.split_labels(y)
     if class_weight and any(nest is not None for nest in of_views):

@@ -67,6 +67,12 @@ REFUSED = {
         {"teacher": TEACHER},
         "beside the labels.*Received",
     ),
+    "views_and_label": (
+        "hard",
+        GROUPS,
+        {"views": np.stack([Y] * VIEWS, 1), "label": Y},
+        "labels that move stand alone.*Received",
+    ),
     "one_hot": ("hard", GROUPS, ONE_HOT, "one label for each example"),
     "short": ("hard", GROUPS, Y[:-1], "shared by the views.*batch=5"),
     "text": ("hard", GROUPS, np.array(["a"] * BATCH), "must be numbers"),
@@ -117,6 +123,17 @@ def test_arrays_that_keras_would_change_first():
     weight = np.ones((BATCH, 2), "float32")
     with pytest.raises(ValueError, match="sample_weight.shape=.*, 2"):
         mmel.fit({"views": X}, Y, sample_weight=weight, verbose=0)
+    moving = {"views": np.stack([Y] * VIEWS, 1)}
+    with pytest.raises(ValueError, match="sample_weight.shape=.*, 2"):
+        mmel.fit({"views": X}, moving, sample_weight=weight, verbose=0)
+
+
+def test_after_a_refused_fit_the_next_one_trains():
+    mmel = compiled()
+    with pytest.raises(ValueError, match="one label for each example"):
+        mmel.fit(GROUPS, ONE_HOT, verbose=0)
+    log = mmel.fit(GROUPS, Y, verbose=0).history
+    assert log == compiled().fit(GROUPS, Y, verbose=0).history
     with pytest.raises(ValueError, match="`class_weight` cannot.*Received"):
         mmel.fit({"views": X}, taught(TEACHER), class_weight={0: 2}, verbose=0)
 
