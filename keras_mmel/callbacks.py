@@ -1,4 +1,4 @@
-"""Callbacks: a schedule of `lambda_p`, and scores on groups of views."""
+"""Callbacks: a schedule of the objective's setting, and scores on groups."""
 
 import copy
 import warnings
@@ -13,21 +13,22 @@ from keras_mmel.scores.of_views import ViewScorer
 
 
 class LambdaSchedule(keras.callbacks.Callback):
-    """Sets `lambda_p` at the start of every epoch.
+    """Sets `lambda_p`, or the `radius` of a `KLBall`, in every epoch.
 
-    The change takes effect at once and retraces nothing. `math.inf` gives
-    uniform weights, so that a warm-up is a schedule like any other. The log of
-    each epoch gets the value under `lambda_p`.
+    The change takes effect at once and retraces nothing. A `lambda_p` of
+    `math.inf`, or a `radius` of 0, gives uniform weights, so that a warm-up is
+    a schedule like any other. The log of each epoch gets the value, under
+    `lambda_p` or `radius`.
 
     Args:
-        schedule: Function of the epoch, counted from 0, that gives `lambda_p`:
-            a number from 0 to inf.
+        schedule: Function of the epoch, counted from 0, that gives the value: a
+            number from 0 to inf.
 
     Raises:
         TypeError: If `schedule` cannot be called, or the model that is trained
             is no `MMELModel`.
         ValueError: At the start of an epoch, if it gives a negative number or
-            NaN, or the model's objective has no `lambda_p`.
+            NaN, or the model's objective has neither.
 
     Example:
 
@@ -58,12 +59,14 @@ class LambdaSchedule(keras.callbacks.Callback):
             )
         super().set_model(model)
 
+        self._name = model.objective.scheduled
+
     def on_epoch_begin(self, epoch, logs=None):
-        self.model.lambda_p = self.schedule(epoch)
+        setattr(self.model, self._name, self.schedule(epoch))
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:
-            logs["lambda_p"] = self.model.lambda_p
+            logs[self._name] = getattr(self.model, self._name)
 
 
 class ViewScores(keras.callbacks.Callback):

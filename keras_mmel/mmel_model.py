@@ -8,7 +8,6 @@ import numpy as np
 from keras import ops
 
 from keras_mmel import contract
-from keras_mmel import formulas
 from keras_mmel import objectives
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
@@ -16,6 +15,7 @@ from keras_mmel.losses.of_groups import group_losses
 from keras_mmel.scores.of_views import evaluate_views
 from keras_mmel.tasks import preprocessing
 from keras_mmel.training import replicas
+from keras_mmel.training import settings
 from keras_mmel.training.fit import GroupTrainer
 
 
@@ -77,6 +77,7 @@ class MMELModel(GroupTrainer):
         lambda_p: The KL coefficient. Assign to it to change it during
             training, without retracing; see
             `keras_mmel.callbacks.LambdaSchedule`.
+        radius: The same for the ball of `keras_mmel.objectives.KLBall`.
 
     Raises:
         TypeError: If `model` is not a `keras.Model`, or an `MMELModel`.
@@ -104,7 +105,7 @@ class MMELModel(GroupTrainer):
         Expected Loss, ICLR 2021.
     """
 
-    _lambda_p = None
+    _setting = None  # the variable of `lambda_p` or `radius`
 
     def __init__(
         self,
@@ -127,35 +128,29 @@ class MMELModel(GroupTrainer):
                 "are told from plain examples. Give it another name. "
                 f"Received: inputs {sorted(model.input)}"
             )
-        settings = {"lambda_p", "lambda_t", "stop_gradient"} & kwargs.keys()
-        if settings:
+        names = {"lambda_p", "lambda_t", "stop_gradient"} & kwargs.keys()
+        if names:
             raise TypeError(
                 "Settings go into an objective, as in `MMELModel(model, "
                 "keras_mmel.objectives.Hard(lambda_p=0.5))`. "
-                f"Received: objective={objective!r} and {sorted(settings)}"
+                f"Received: objective={objective!r} and {sorted(names)}"
             )
         super().__init__(model, name=name, **kwargs)
-        self._objective = objectives.get(objective)
+        self._objective = objective = objectives.get(objective)
         self._soft_loss = soft_loss
-        if hasattr(self._objective, "lambda_p"):
-            lambda_p = keras.Variable(
-                float(self._objective.lambda_p),
-                dtype="float32",
-                trainable=False,
-                autocast=False,
-                name="lambda_p",
-            )
-            # Past Keras's tracking: a setting, which no way of getting, setting
-            # or saving weights should see.
-            object.__setattr__(self, "_lambda_p", lambda_p)
+        # Past Keras's tracking: a setting, which no way of getting, setting or
+        # saving weights should see.
+        object.__setattr__(self, "_setting", settings.variable_of(objective))
 
     # Settings
 
     @property
     def objective(self) -> objectives.Objective:
-        if self._lambda_p is None:
+        if self._setting is None:
             return self._objective
-        config = {**self._objective.get_config(), "lambda_p": self.lambda_p}
+        name = self._objective.scheduled
+        current = {name: getattr(self, name)}
+        config = self._objective.get_config() | current
         return self._objective.from_config(config)
 
     @objective.setter
@@ -166,33 +161,19 @@ class MMELModel(GroupTrainer):
             f"Received: objective={value!r}"
         )
 
-    @property
-    def lambda_p(self) -> float:
-        return float(to_numpy(ops.convert_to_tensor(self._setting())))
-
-    @lambda_p.setter
-    def lambda_p(self, value: float):
-        formulas.check_lambda_p(value)
-        self._setting().assign(float(value))
-
-    def _setting(self):
-        if self._lambda_p is None:
-            raise ValueError(
-                "The objective has no `lambda_p`. "
-                f"Received: objective={self._objective!r}"
-            )
-        return self._lambda_p
+    lambda_p = settings.scheduled("lambda_p")
+    radius = settings.scheduled("radius")
 
     @property
     def variables(self) -> list:
         # On JAX a step sees new values of what is listed here, and no others.
-        settings = [] if self._lambda_p is None else [self._lambda_p]
-        return settings + super().variables
+        own = [] if self._setting is None else [self._setting]
+        return own + super().variables
 
     def get_state_tree(self, *args, **kwargs):
         # A setting is no state of the weights, as in `get_weights`.
         tree = super().get_state_tree(*args, **kwargs)
-        tree["non_trainable_variables"].pop("lambda_p", None)
+        tree["non_trainable_variables"].pop(self._objective.scheduled, None)
         return tree
 
     # Forward
@@ -353,7 +334,7 @@ class MMELModel(GroupTrainer):
         )
 
     def _value_and_weights(self, losses, mask):
-        current = None if self._lambda_p is None else self._lambda_p.value
+        current = None if self._setting is None else self._setting.value
         return self._objective.value_and_weights(losses, mask, current)
 
     # Saving

@@ -44,9 +44,13 @@ class Objective:
         soft_targets: Class attribute. `False`: all losses given to the
             objective are taken against labels. `True`: those of the augmented
             views are taken against the prediction for the original view.
+        scheduled: Class attribute. Name of the field that may change during
+            training, if the objective has it; what `value_and_weights` then is
+            given in its place comes in `lambda_p`.
     """
 
     soft_targets = False
+    scheduled = "lambda_p"
 
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
@@ -238,13 +242,16 @@ class KLBall(Objective):
 
     radius: float = 0.1
 
+    scheduled = "radius"
+
     def __post_init__(self):
         kl_ball.check_radius(self.radius)
 
     def value_and_weights(
         self, losses: Any, mask: Any = None, lambda_p: Any = None
     ) -> tuple[Any, Any]:
-        return kl_ball.ball_loss_and_weights(losses, self.radius, mask)
+        radius = self.radius if lambda_p is None else lambda_p
+        return kl_ball.ball_loss_and_weights(losses, radius, mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_mmel")

@@ -12,11 +12,13 @@ from numpy.testing import assert_allclose
 import keras_mmel
 from keras_mmel.callbacks import LambdaSchedule
 from keras_mmel.objectives import Hard
+from keras_mmel.objectives import KLBall
 from keras_mmel.objectives import Soft
 from tests import cases
 from tests import oracle
 from tests.cases import Case
 from tests.mmel_model.reference import Reference
+from tests.test_kl_ball import dual
 
 VIEWS = np.random.default_rng(0).normal(size=(6, 3, 2)).astype("float32")
 LABEL = np.zeros((6, 1), "float32")
@@ -95,6 +97,26 @@ def test_every_epoch_has_its_own_lambda():
     assert len(set(history["loss"])) == 5
     assert history["lambda_p"] == lambdas
     assert mmel.lambda_p == math.inf
+
+
+def test_every_epoch_has_its_own_radius():
+    mmel = compiled(KLBall(0.3), jit_compile=True)
+    radii = [0.0, np.float32(0.25), 3, 0.0]
+    history = fit(mmel, radii.__getitem__, epochs=4)
+    mean, largest = LOSSES.mean(), LOSSES.max(axis=1).mean()
+    of_ball = np.mean([dual(group, 0.25) for group in LOSSES])
+    assert_allclose(history["loss"], [mean, of_ball, largest, mean], 1e-5)
+    assert len(set(history["loss"])) == 3
+    assert history["radius"] == radii and "lambda_p" not in history
+    mmel.radius = 0.125
+    assert mmel.objective == KLBall(0.125)
+    with pytest.raises(ValueError, match="`radius` must be a number.*Received"):
+        mmel.radius = -1.0
+    with pytest.raises(ValueError, match="has no `lambda_p`.*KLBall"):
+        mmel.lambda_p = 1.0
+    with pytest.raises(ValueError, match="has no `radius`.*Hard"):
+        compiled().radius = 1.0
+    assert mmel.radius == 0.125
 
 
 def test_assigning_between_fits_takes_effect():
