@@ -71,6 +71,22 @@ def test_model(run, tmp_path):
 
 
 @pytest.mark.slow
+def test_coming_from(run):
+    names = run("coming_from")
+    x, y = next(iter(names["groups"]))
+    views = x["views"].numpy()
+    assert views.shape == (8, 3, 32, 32, 3)
+    originals = names["images"][:, None]
+    chosen = np.abs(originals - views[:, 0].astype(int)[None]).sum((-1, -2, -3))
+    # The original first, then it or its mirror image, then it turned.
+    same = views[:, 1] == views[:, 0]
+    mirrored = views[:, 1] == views[:, 0, :, ::-1]
+    assert np.all(same.all((1, 2, 3)) | mirrored.all((1, 2, 3)))
+    assert np.all(chosen.min(axis=0) == 0) and len(y) == 8
+    assert not np.array_equal(views[:, 2], views[:, 0])
+
+
+@pytest.mark.slow
 def test_augmentation(run, tmp_path):
     names = run("augmentation")
     x, _ = next(iter(names["groups"]))
