@@ -276,6 +276,7 @@ class Uniform(Objective):
 
 
 _BY_NAME = {"hard": Hard, "soft": Soft, "uniform": Uniform}
+_CLASSES = {cls.__name__: cls for cls in (Hard, Soft, KLBall, Uniform)}
 
 
 def get(identifier: Any) -> Objective:
@@ -283,8 +284,9 @@ def get(identifier: Any) -> Objective:
 
     Args:
         identifier: `"hard"`, `"soft"` or `"uniform"` (with the default
-            settings), an `Objective`, or what
-            `keras.saving.serialize_keras_object` gave for one.
+            settings), an `Objective`, what
+            `keras.saving.serialize_keras_object` gave for one, or
+            `{"class_name": "Hard", "config": {"lambda_p": 0.5}}`.
 
     Returns:
         An `Objective`.
@@ -302,7 +304,10 @@ def get(identifier: Any) -> Objective:
     if isinstance(identifier, str) and identifier in _BY_NAME:
         objective = _BY_NAME[identifier]()
     elif isinstance(identifier, dict):
-        objective = keras.saving.deserialize_keras_object(identifier)
+        # As Keras's own, it need not say where the class is.
+        objective = keras.saving.deserialize_keras_object(
+            identifier, custom_objects=_CLASSES
+        )
     if not isinstance(objective, Objective):
         raise ValueError(
             f"`objective` must be one of {sorted(_BY_NAME)} or an instance of "

@@ -301,6 +301,8 @@ def test_get_by_name():
     assert objectives.get("hard") == objectives.Hard(lambda_p=1.0)
     assert objectives.get("uniform") == objectives.Uniform()
     assert objectives.get("soft") == objectives.Soft(1.0, 1.0, True)
+    short = {"class_name": "KLBall", "config": {"radius": 0.5}}
+    assert objectives.get(short) == objectives.KLBall(0.5)
     with pytest.raises(ValueError, match="Received: .*nope") as error:
         objectives.get("nope")
     for name in ("hard", "soft", "uniform"):

@@ -11,9 +11,11 @@ import numpy as np
 
 from keras_mmel import contract
 from keras_mmel.losses import checks
+from keras_mmel.scores import held_out
 from keras_mmel.scores import summary
 from keras_mmel.tasks import preprocessing
 from keras_mmel.training import replicas
+from keras_mmel.training import settings
 from keras_mmel.training.view_statistics import ViewStatistics
 
 _FIT = inspect.signature(keras.Model.fit)
@@ -184,7 +186,22 @@ class GroupTrainer(keras.Model):
                 "There was no batch to train on: `x` is empty. "
                 f"Received: x of type {type(x).__name__}"
             )
+        if history is not None and arguments.get("verbose") != 0:
+            self._say_what_weights_did(x, history.history)
         return history
+
+    def _say_what_weights_did(self, x, log):
+        x, *_ = held_out.example_batch(x) or (x,)
+        if not contract.is_group(x) or "mask" in x:
+            return
+        views = keras.tree.flatten(x["views"])[0]
+        size = getattr(views, "shape", (None, None))[1]
+        if size is None:
+            return
+        effective = log.get("effective_views", ())
+        said = settings.remark(self.objective, size, effective)
+        if said:
+            print(said)
 
     train_on_batch = _on_examples(keras.Model.train_on_batch, plain=False)
 

@@ -1,15 +1,22 @@
 """The setting of an objective that may change during training.
 
 It is a variable of the model, so that a step that was traced sees the change.
+Where it had no effect, or too much, a line at the end of `fit` says so.
 """
 
 import dataclasses
+import math
+from collections.abc import Sequence
 
 import keras
 from keras import ops
 
 from keras_mmel.arrays import to_numpy
 from keras_mmel.objectives import Objective
+
+# Shares of the views that count: above the one in all epochs the weights did
+# nothing; below so many views one had nearly all the weight.
+_ALL, _ONE = 0.98, 1.2
 
 
 def variable_of(objective: Objective) -> keras.Variable | None:
@@ -48,3 +55,37 @@ def scheduled(name: str) -> property:
         setting.assign(float(value))
 
     return property(read, assign)
+
+
+def remark(
+    objective: Objective, views: int, effective_views: Sequence[float]
+) -> str:
+    """What to say of the weights after `fit`.
+
+    Args:
+        objective: With its current setting.
+        views: Size of the groups.
+        effective_views: Of each epoch.
+
+    Returns:
+        A sentence that names the way. Empty where the weights did something,
+        or the setting wants it so.
+    """
+    name, views = objective.scheduled, views - objective.soft_targets
+    value = getattr(objective, name, 0.0)
+    # More of the one is less of the other.
+    more, less = ("smaller", "larger")[:: -1 if name == "radius" else 1]
+    if not 0 < value < math.inf or views < 2 or not effective_views:
+        return ""
+    said = f"{effective_views[-1]:.2f} of {views} views counted to the end"
+    if min(effective_views) > _ALL * views:
+        return (
+            f"The weights did nothing: {said}. A {more} `{name}` than "
+            f"{value:.3g}, or views that differ more, would make a difference."
+        )
+    if max(effective_views) < _ONE:
+        return (
+            f"One view had nearly all the weight: {said}. A {less} `{name}` "
+            f"than {value:.3g} would share it."
+        )
+    return ""
