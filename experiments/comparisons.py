@@ -33,7 +33,7 @@ def compared(
     origins = record.get("made") or [record]
     scores = [_CLEAN, "mean_accuracy", "worst_accuracy"]
     scores += ["original_nll", "worst_nll", "original_ece", "mean_ece"]
-    head, *rows = found.table(scores, adjusted=True)
+    head, *rows = found.table(scores)
     for method, row in zip(found.methods, rows, strict=True):
         accuracy = found.values(method, "train_accuracy").mean()
         effective = found.values(method, "train_effective_views").mean()
@@ -53,9 +53,9 @@ def compared(
     text += (
         "\nThe baseline: mean ± standard deviation over "
         f"{seeds[found.baseline]} seeds{''.join(fewer)}; the "
-        "others: differences to it, p of a paired t-test, adjusted for all of "
-        "the table (Holm). Accuracy and effective views in training are those "
-        "of the last epoch.\n"
+        f"others: differences to it, {_in_brackets(seeds[found.baseline])}. "
+        "Accuracy and effective views in training are those of the last "
+        "epoch.\n"
     )
     text += _answer(found, question, margin)
     text += _beside_plain(found)
@@ -67,6 +67,13 @@ def compared(
             text += "\nRates, chosen on held-out examples: "
             text += f"{', '.join(rates)}.\n"
     return text + f"\n{markdown.origin(origins)}.\n"
+
+
+def _in_brackets(seeds):
+    """What `Comparison.table` has there."""
+    if seeds < 5:
+        return "in brackets the 95 % interval"
+    return "p of a paired t-test, adjusted for all of the table (Holm)"
 
 
 def merged(found: Sequence[dict]) -> dict:

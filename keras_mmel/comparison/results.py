@@ -8,19 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from keras_mmel import extras
 from keras_mmel.comparison import paired
+from keras_mmel.pages import figures
+from keras_mmel.pages import page
 
 # Ends of the names of scores that are shown as percentages.
 _PERCENT = ("accuracy", "acc", "_ece")
+# Fewer seeds make an interval, and no test that means something.
+_SEEDS_OF_A_TEST = 5
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:
     """Runs of several methods over the same seeds.
 
-    `print` shows a table: the scores of the baseline, and for each other
-    method its difference to it, with the p of a paired t-test.
+    `print` shows a table, and so does a notebook: the scores of the baseline,
+    and for each other method its difference to it, with the p of a paired
+    t-test.
 
     Attributes:
         runs: For each run a dict with `"method"`, `"seed"`, `"scores"` (on the
@@ -106,56 +110,83 @@ class Comparison:
             [of_baseline[seed] for seed in shared],
         )
 
-    def table(
-        self, scores: Sequence[str] | None = None, adjusted: bool = False
-    ) -> list[list[str]]:
+    def table(self, scores: Sequence[str] | None = None) -> list[list[str]]:
         """Makes the rows of a table, the heading first.
 
         Args:
             scores: Names of the scores; all where it is None.
-            adjusted: Whether the p of all differences of the table are
-                adjusted for their number (Holm).
 
         Returns:
             Rows of cells. The baseline has mean and standard deviation, others
-            the mean difference and its p in brackets. Accuracies and ECE are
-            in percent.
+            the mean difference and in brackets its p, adjusted for the number
+            of differences in the table (Holm); below five seeds its 95 %
+            interval. Accuracies and ECE are in percent.
         """
         scores = self.score_names if scores is None else list(scores)
         others = self.methods[1:]
         pairs = [(method, score) for method in others for score in scores]
         differences = [self.difference(*pair) for pair in pairs]
-        p_values = [difference.p for difference in differences]
-        if adjusted:
-            p_values = paired.holm(p_values)
+        p_values = paired.holm([difference.p for difference in differences])
         baseline_row = [self.baseline]
         for score in scores:
             values = self.values(self.baseline, score) * _scale(score)
             cell = _number(values.mean())
-            if len(values) > 1:  # one has no spread, and no p below
+            if len(values) > 1:  # one has no spread, and no interval below
                 cell += f" ± {_number(values.std(ddof=1))}"
             baseline_row.append(cell)
         rows = {method: [f"{method} - {self.baseline}"] for method in others}
         tested = zip(pairs, differences, p_values, strict=True)
         for (method, score), difference, p in tested:
-            mean = difference.mean * _scale(score)
-            brackets = f" ({_p(p)})" if difference.seeds > 1 else ""
-            rows[method].append(_number(mean, "+") + brackets)
+            mean, low, high = np.array(difference[:3]) * _scale(score)
+            cell = _number(mean, "+")
+            if difference.seeds >= _SEEDS_OF_A_TEST:
+                cell += f" ({_p(p)})"
+            elif difference.seeds > 1:
+                cell += f" ({_number(low, '+')} to {_number(high, '+')})"
+            rows[method].append(cell)
         return [["method", *scores], baseline_row, *rows.values()]
 
     def __str__(self) -> str:
         # One line a score: there may be more scores than a terminal is wide.
         columns = []
-        for cells in self.table():
+        for cells in self.table(self._distinct_scores()):
             width = max(map(len, cells))
             columns.append([cell.ljust(width) for cell in cells])
         lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-        seeds = len(self.values(self.baseline, self.score_names[0]))
-        note = f"{seeds} seeds; accuracies and ECE in percent; "
-        note += "differences, in brackets the p of a paired t-test"
-        if seeds == 1:
-            note = "1 seed; accuracies and ECE in percent; differences"
-        return "\n".join([*lines, note])
+        return "\n".join([*lines, self._note()])
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.runs)} runs of {', '.join(self.methods)})"
+
+    def _repr_html_(self) -> str:
+        rows = zip(*self.table(self._distinct_scores()), strict=True)
+        return page.table(list(rows)) + page.escape(self._note())
+
+    def _distinct_scores(self):
+        """Names of the scores without those that repeat a loss."""
+        names = []
+        for name in self.score_names:
+            loss = name.removesuffix("nll") + "loss"
+            if name.endswith("nll") and loss in self.score_names:
+                of_runs = (run["scores"] for run in self.runs)
+                if all(math.isclose(s[name], s[loss]) for s in of_runs):
+                    continue
+            names.append(name)
+        return names
+
+    def _note(self):
+        names = self._distinct_scores()
+        seeds = len(self.values(self.baseline, names[0]))
+        note = f"{seeds} seed{'s' * (seeds > 1)}; accuracies and ECE in percent"
+        if seeds >= _SEEDS_OF_A_TEST:
+            tests = len(names) * (len(self.methods) - 1)
+            note += (
+                "; differences, in brackets the p of paired t-tests, adjusted "
+                f"for all {tests} of the table (Holm)"
+            )
+        elif seeds > 1:
+            note += "; differences, in brackets their 95 % intervals"
+        return note
 
     def plot(
         self,
@@ -174,11 +205,10 @@ class Comparison:
         Raises:
             ImportError: If Matplotlib is not installed.
         """
-        library = extras.need("matplotlib.figure", "plots")
         scores = self.score_names if scores is None else list(scores)
         others = self.methods[1:]
         size = (3.2 * len(scores), 1.0 + 0.35 * len(others))
-        figure = library.Figure(size, layout="constrained")
+        figure = figures.new_figure(size)
         panels = figure.subplots(1, len(scores), sharey=True, squeeze=False)[0]
         for panel, score in zip(panels, scores, strict=True):
             for place, method in enumerate(others):

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.diagnostics.run import Run
+from keras_mmel.pages import figures
 from keras_mmel.pages import pictures
 
 # Okabe and Ito's colours: told apart by all readers and on grey print.
@@ -81,16 +82,13 @@ def plot_groups(run: Run, rows: int = 4) -> Any:
     return make_figure(_draw_groups, run, rows)
 
 
-def make_figure(
-    draw: Callable, run: Run, *args: Any, shown: bool = True
-) -> Any:
+def make_figure(draw: Callable, run: Run, *args: Any) -> Any:
     """A figure of matplotlib with a drawing.
 
     Args:
         draw: Called with the figure, the run and `args`.
         run: What to draw.
         *args: Settings of the drawing.
-        shown: Whether a notebook shows it.
 
     Returns:
         The figure.
@@ -104,11 +102,7 @@ def make_figure(
             "a `fit`. Received: a run without records"
         )
     with extras.need("matplotlib", "plots").rc_context(SETTINGS):
-        if shown:
-            kind = extras.need("matplotlib.pyplot", "plots").figure
-        else:
-            kind = extras.need("matplotlib.figure", "plots").Figure
-        figure = kind(layout="constrained")
+        figure = figures.new_figure()
         draw(figure, run, *args)
     return figure
 

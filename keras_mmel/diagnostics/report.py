@@ -195,7 +195,7 @@ def _unlike_views(run):
 def _figure(draw, run):
     """A drawing as inline SVG, in the colours of the page."""
     # Not one of pyplot's figures, which a notebook would show.
-    figure = plots.make_figure(draw, run, shown=False)
+    figure = plots.make_figure(draw, run)
     file, no_dates = io.StringIO(), {"Date": None, "Creator": None}
     with extras.need("matplotlib", "plots").rc_context(plots.SETTINGS):
         figure.savefig(file, format="svg", transparent=True, metadata=no_dates)

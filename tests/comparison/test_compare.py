@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import json
 import math
+import re
 
 import keras
 import numpy as np
@@ -240,7 +241,7 @@ def test_models_are_built_and_metrics_of_classes_left_out():
 
 def test_table_and_picture(compared, tmp_path):
     found, _ = compared
-    head, base, *others = found.table(["moved_mean_loss"], adjusted=True)
+    head, base, *others = found.table(["moved_mean_loss"])
     values = found.values("uniform", "moved_mean_loss")
     assert head == ["method", "moved_mean_loss"]
     mean, spread = map(float, base[1].split(" ± "))
@@ -248,7 +249,11 @@ def test_table_and_picture(compared, tmp_path):
     assert_allclose(spread, values.std(ddof=1), atol=0.005)
     names = [row[0] for row in others]
     assert names == ["hard 0.5 - uniform", "own - uniform", "plain - uniform"]
-    assert "p of a paired t-test" in str(found)
+    (difference,) = others[0][1:]
+    expected = found.difference("hard 0.5", "moved_mean_loss")
+    mean, low, high = map(float, re.findall(r"[-+][\d.]+", difference))
+    assert_allclose((mean, low, high), expected[:3], atol=0.05)
+    assert "brackets their 95 % intervals" in str(found)
     found.plot(["clean_accuracy"], tmp_path / "differences.png")
     assert (tmp_path / "differences.png").stat().st_size > 1000
 
@@ -264,7 +269,39 @@ def test_accuracies_are_shown_in_percent():
     rows = Comparison(made, "uniform").table()
     assert rows[1] == ["uniform", "51.0 ± 1.00", "nan ± nan"]
     assert rows[2][0] == "hard - uniform"
-    assert rows[2][1].startswith("+12.8 (p ")
+    assert rows[2][1].startswith("+12.8 (+11.4 to ")
+
+
+def test_tests_are_adjusted_for_all_that_is_shown():
+    rng = np.random.default_rng(0)
+    made = [
+        {"method": m, "seed": s, "scores": {}, "log": {}}
+        for m in ("uniform", "hard", "soft")
+        for s in range(6)
+    ]
+    for each in made:
+        loss, error = rng.normal(size=2) + (each["method"] == "hard")
+        # The last repeats the loss.
+        each["scores"] = {"loss": loss, "mean_mae": error, "nll": loss}
+    found = Comparison(made, "uniform")
+    text = str(found)
+    assert "p of paired t-tests, adjusted for all 4 of the table" in text
+    assert "nll" not in text and "nll" in found.score_names
+    shown = [float(p) for p in re.findall(r"\(p ([\d.e-]+)\)", text)]
+    p_values = [
+        found.difference(method, score).p
+        for score in ("loss", "mean_mae")
+        for method in ("hard", "soft")
+    ]
+    ordered = np.argsort(p_values)
+    expected = np.empty(4)
+    steps = np.sort(p_values) * (4, 3, 2, 1)
+    expected[ordered] = np.minimum(np.maximum.accumulate(steps), 1)
+    assert_allclose(shown, expected, rtol=0.05)
+    # In a notebook.
+    page = found._repr_html_()
+    assert page.count("<tr>") == 3 and "adjusted for all 4" in page
+    assert repr(found) == "Comparison(18 runs of uniform, hard, soft)"
 
 
 def test_only_seeds_that_both_have_are_compared():

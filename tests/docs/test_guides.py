@@ -24,18 +24,37 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
 # A block with this is a program of its own.
 BACKEND = "KERAS_BACKEND"
+# What a page may import beyond the core, by the extra that it has to name.
+EXTRAS = {
+    "text": ("keras_hub", "tokenizers", "safetensors", "etils", "tqdm"),
+    "datasets": ("tensorflow_datasets",),
+    "beam": ("apache_beam",),
+    "plots": ("matplotlib", "PIL"),
+    "tensorboard": ("tensorboard",),
+    "examples": ("sklearn", "scipy"),
+}
 SEEDS = np.random.default_rng(0).integers(0, 2**31, (4, 3, 2), "int32")
 PRESET = "hf://google-bert/bert-base-uncased"
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Runs a guide in an empty folder, with two epochs for many."""
+    """Runs a guide in an empty folder, with two epochs for many.
+
+    What comes with an extra that the page does not name is not to be imported.
+    """
     monkeypatch.chdir(tmp_path)
 
     def run(name, *changes):
         path = GUIDES / f"{name}.md"
-        parts = blocks.code(path.read_text("utf-8"), "python")
+        page = path.read_text("utf-8")
+        named = re.findall(r"pip install -e '\.\[([a-z,]+)\]'", page)
+        extras = set(",".join(named).split(","))
+        extras |= {"plots"} if "examples" in extras else set()
+        for extra in EXTRAS.keys() - extras:
+            for module in EXTRAS[extra]:
+                monkeypatch.setitem(sys.modules, module, None)
+        parts = blocks.code(page, "python")
         code = "\n".join(part for part in parts if BACKEND not in part)
         code = re.sub(r"epochs=\d\d", "epochs=2", code)
         for old, new in changes:

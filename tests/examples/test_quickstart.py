@@ -1,6 +1,7 @@
 """The quickstart at toy size: its table, its pictures and its record."""
 
 import json
+import re
 
 import matplotlib.figure
 import numpy as np
@@ -13,6 +14,7 @@ from examples import quickstart
 from experiments import comparisons
 from experiments import figures
 from experiments import quickstarts
+from experiments import records
 from keras_mmel.comparison import Comparison
 
 METHODS = ["uniform", "hard 1", "plain"]
@@ -74,6 +76,18 @@ def test_a_table_and_a_picture(folder, capsys, monkeypatch):
     firsts = [row.partition("  ")[0] for row in rows]
     assert firsts == ["uniform"] + [f"{m} - uniform" for m in METHODS[1:]]
     assert lines[-2].startswith("In percent but for NLL; 1 seeds")
+
+
+def test_what_it_expects_is_what_the_record_says():
+    record = json.loads(
+        (records.ROOT / quickstarts.RESULTS / "quickstart.json").read_text()
+    )
+    found = Comparison(record["runs"], record["baseline"])
+    rows = found.table(quickstart.SCORES[:2])[:3]
+    expected = quickstart.__doc__.split("Expected,")[1]
+    for row in rows:
+        line = r"\s{2,}".join(map(re.escape, row))
+        assert re.search(rf"^ +{line}\s", expected, re.MULTILINE), row
 
 
 @pytest.mark.slow

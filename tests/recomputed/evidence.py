@@ -162,10 +162,14 @@ def scores(comparison):
                 texts = short(scale * centre), short(scale * spread)
                 cells.append(printed.joined("{} ± {}", *texts))
             else:
-                gap = statistics.mean(comparison.gaps(method, score))
-                p = printed.short_p(adjusted[method, score])
-                texts = short(scale * gap, "+"), p
-                cells.append(printed.joined("{} (p {})", *texts))
+                gaps = [scale * g for g in comparison.gaps(method, score)]
+                gap = short(statistics.mean(gaps), "+")
+                if len(gaps) < 5:
+                    ends = (short(e, "+") for e in statistics.interval(gaps))
+                    cells.append(printed.joined("{} ({} to {})", gap, *ends))
+                else:
+                    p = printed.short_p(adjusted[method, score])
+                    cells.append(printed.joined("{} (p {})", gap, p))
         accuracy = comparison.logged(method, "accuracy")
         views = comparison.logged(method, "effective_views")
         cells.append(printed.number(100 * accuracy, ".1f"))
@@ -184,7 +188,9 @@ def _seeds(comparison, plan):
     )
     if count < plan.seeds:
         yield printed.caption(str(count), str(plan.seeds))
-    yield printed.caption(*printed.numbers_of(f"{count} {fewer}").split())
+    of_intervals = "95" if count < 5 else ""
+    said = printed.numbers_of(f"{count} {fewer} {of_intervals}")
+    yield printed.caption(*said.split())
 
 
 def _said(comparison, score, method, other):
