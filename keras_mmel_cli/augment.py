@@ -76,6 +76,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--num_beams",
         help="fillings that beam search keeps (default: one more than samples)",
     )
+    setting(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        help="of matrix products; bfloat16 is faster on some processors "
+        "(default: float32)",
+    )
     number("--slots", help="rows of one call of the masked LM (default: 64)")
     shared.add_num_shards(parser)
     shared.add_shard(parser)

@@ -13,7 +13,7 @@ from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
 from keras_mmel.objectives import get
 from keras_mmel.training import replicas
-from keras_mmel.training.fit import own_steps
+from keras_mmel.training.wrapped import own_methods
 
 PLAIN = "plain"
 _SET_AFTERWARDS = (
@@ -77,11 +77,11 @@ def model_of(model: Any, objective: Any) -> keras.Model:
             "`make_model` must give a compiled model: the optimizer, loss and "
             f"metrics of all methods. Received: {model!r}"
         )
-    own = own_steps(model)
+    own = own_methods(model)
     if own:
         raise ValueError(
             "`make_model` must give a model that Keras trains by its own "
-            f"steps: plain training would use {own} of the model, an "
+            f"methods: plain training would use {own} of the model, an "
             "`MMELModel` would not, and two trainings would be compared. "
             f"Received: a model of type {type(model).__name__}"
         )

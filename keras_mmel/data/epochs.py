@@ -24,9 +24,9 @@ class EpochCounter(keras.callbacks.Callback):
     replicas, which read a few batches ahead and thereby finish passes over a
     very small dataset that nobody asked for.
 
-    `MMELModel.fit` finds the counter of a dataset by itself, unless something
-    comes between, such as `map`, `take`, or a strategy that distributes it:
-    give it to `fit` then. Use one counter for one dataset.
+    `MMELModel.fit` finds the counter of a dataset by itself, also behind a
+    `map`, `take` or `prefetch`, but not behind `repeat` or a strategy that
+    distributes it: give it to `fit` then. Use one counter for one dataset.
 
     Args:
         initial_epoch: The first epoch, at least 0, for a run that is continued.
@@ -151,7 +151,7 @@ def count_passes(
     # a minute where it misses that it should stop (TensorFlow 2.21).
     options.autotune.enabled = False
     counted = counted.with_options(options)
-    counted.epoch_counter = counter  # for `fit`; what maps it has none
+    counted.epoch_counter = counter
     return counted
 
 

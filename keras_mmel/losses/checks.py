@@ -1,5 +1,6 @@
 """What a batch has to fulfil, checked before it becomes a wrong loss."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -84,6 +85,8 @@ def check_label_shape(
 ) -> None:
     """Raises ValueError where labels of a known loss would broadcast.
 
+    Of another loss, warns of labels that look like those of views.
+
     Args:
         output: From `compiled.pair_outputs`.
         num_views: Size of the groups, for the message.
@@ -95,10 +98,18 @@ def check_label_shape(
     """
     fn = getattr(output.loss, "fn", None)
     is_known = fn in (*_SPARSE, *_LIKE_PREDICTIONS)
-    if not is_known and soft_targets.soft_twin(output.loss) is None:
-        return
     label = tuple(output.label.shape[1:])
     prediction = tuple(output.prediction.shape[1:])
+    if not is_known and soft_targets.soft_twin(output.loss) is None:
+        if label[:1] == (num_views,) != prediction[:1] and of_views is None:
+            warnings.warn(
+                f"Labels of {output.name} have an axis as long as the groups, "
+                f"which predictions have not, and go to {output.loss.name!r} "
+                'as they are. A label for each view goes into {"views": y}. '
+                f"Received: y.shape={_shape(('batch', *label))}",
+                stacklevel=2,
+            )
+        return
     expected = prediction
     if fn in _SPARSE:
         shape = list(output.prediction.shape)

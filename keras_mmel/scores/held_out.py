@@ -52,6 +52,25 @@ def example_batch(data: Any) -> Any:
     return batch if isinstance(batch, tuple) else None
 
 
+def epoch_counter_of(data: Any) -> Any:
+    """The `EpochCounter` of groups, also where something was done to them.
+
+    Args:
+        data: A dataset, such as `group_views` makes, or one made from it by
+            `map`, `take`, `prefetch` and their like. Not by `repeat`, whose
+            passes are none of one epoch.
+
+    Returns:
+        The counter; None where there is none.
+    """
+    counter = getattr(data, "epoch_counter", None)
+    sources = getattr(data, "_inputs", tuple)()
+    is_repeated = type(data).__name__ == "_RepeatDataset"
+    if counter is not None or len(sources) != 1 or is_repeated:
+        return counter
+    return epoch_counter_of(sources[0])
+
+
 def _slices(arrays: Any, size: int) -> Iterator:
     examples = len(keras.tree.flatten(arrays)[0])
     for start in range(0, examples, size):

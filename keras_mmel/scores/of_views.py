@@ -15,6 +15,7 @@ from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.scores import view_values
 from keras_mmel.scores.held_out import batches_of
+from keras_mmel.scores.held_out import epoch_counter_of
 from keras_mmel.scores.summary import named_scores
 from keras_mmel.tasks import preprocessing
 
@@ -132,7 +133,7 @@ class ViewScorer:
             ValueError: If a batch holds no groups, or there is none.
         """
         # Groups with new views in every pass: always those of the first.
-        counter = getattr(batches, "epoch_counter", None)
+        counter = epoch_counter_of(batches)
         before = counter and counter.epoch
         if counter:
             counter.set_epoch(counter.initial_epoch)

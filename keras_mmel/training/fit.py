@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,10 @@ from keras_mmel.scores import summary
 from keras_mmel.tasks import preprocessing
 from keras_mmel.training import replicas
 from keras_mmel.training import settings
+from keras_mmel.training import wrapped
 from keras_mmel.training.view_statistics import ViewStatistics
 
 _FIT = inspect.signature(keras.Model.fit)
-_STEPS = (
-    "train_step",
-    "test_step",
-    "predict_step",
-    "compute_loss",
-    "compute_metrics",
-)
 
 
 def _on_examples(method, plain=True):
@@ -50,28 +43,6 @@ def _on_examples(method, plain=True):
     return wrapper
 
 
-def own_steps(model: keras.Model) -> list[str]:
-    """Methods of Keras's trainer that the class of a model overrides.
-
-    Those that Keras and keras-hub override themselves do not count.
-
-    Args:
-        model: Any model.
-
-    Returns:
-        Their names.
-    """
-
-    def definer(name):
-        classes = type(model).__mro__
-        module = next(c for c in classes if name in vars(c)).__module__
-        return module.partition(".")[0]
-
-    return [
-        name for name in _STEPS if definer(name) not in ("keras", "keras_hub")
-    ]
-
-
 class GroupTrainer(keras.Model):
     """Trains a model on groups, and runs it on plain examples.
 
@@ -94,16 +65,7 @@ class GroupTrainer(keras.Model):
         # the wrapped model casts its inputs itself.
         kwargs.update(dtype=model.dtype_policy, autocast=False)
         super().__init__(**kwargs)
-        own = own_steps(model)
-        if own:
-            warnings.warn(
-                f"An `MMELModel` has steps of its own, and {own} of "
-                "`model` will not be called. Put penalties into layers "
-                "(`add_loss`) and the rest into the optimizer, loss and "
-                "metrics; or override the method in a subclass of `MMELModel`. "
-                f"Received: model of type {type(model).__name__}",
-                stacklevel=3,
-            )
+        wrapped.warn_of(model)
         self.model = model
         self.view_statistics = ViewStatistics()
         # Keras trains a model whose `call` does not take `training` as in
@@ -168,7 +130,7 @@ class GroupTrainer(keras.Model):
                 callback.mode = mode
             if hasattr(callback, "beside"):  # `ViewScores`
                 callback.beside = callbacks
-        counter = getattr(x, "epoch_counter", None)
+        counter = held_out.epoch_counter_of(x)
         if counter is not None and counter not in callbacks:
             arguments["callbacks"] = [*callbacks, _EpochFollower(counter)]
         preprocessing.prepare_arguments(self.model, arguments)

@@ -155,8 +155,10 @@ def test_fit_follows_keras_by_itself():
     mmel = keras_mmel.MMELModel(keras.models.clone_model(mmel.model))
     mmel.compile("sgd", "mse")
     assert fit(dataset, 0, 2) == [2, 3]
-    # What comes between hides it.
-    assert fit(dataset.map(lambda x, y: (x, y)), 7, 8) == [4]
+    # Also behind what changes its batches, but not behind several passes.
+    changed = dataset.map(lambda x, y: (x, y)).prefetch(1).take(9)
+    assert fit(changed, 7, 8) == [7]
+    assert fit(dataset.repeat(), 3, 4) == [8]
 
 
 def test_counter_follows_keras_through_passes_that_stop_early():

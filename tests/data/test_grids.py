@@ -72,6 +72,9 @@ def test_chance_is_refused():
     ):
         with pytest.raises(ValueError, match="must (make the same|not draw)"):
             grid_views(examples(), [lambda x: x, chance], 5)
+    noisy = [lambda x, y: (tf.image.random_brightness(x, 0.5), y)]
+    with pytest.raises(ValueError, match="without chance"):
+        grid_views(examples(), noisy, 5, augment_labels=True)
 
 
 def test_wrong_input_is_named():

@@ -210,3 +210,27 @@ def test_a_loss_that_is_not_finite_is_named(bad):
     for allowed in (mask, mask.astype("int32")):
         assert checks.check_finite(values, allowed) is None
     assert checks.check_finite(values[:1]) is None
+
+
+def test_labels_of_views_for_a_loss_of_ones_own_are_warned_of():
+    def squared(label, prediction):
+        return keras.ops.mean((label - prediction) ** 2, axis=-1)
+
+    def check(label, prediction, of_views=None):
+        output = compiled.Output(
+            "the output",
+            compiled.resolve(squared, label, prediction),
+            1.0,
+            tf.zeros((12, *label)),
+            tf.zeros((12, *prediction)),
+        )
+        checks.check_label_shape(output, 3, of_views)
+
+    for label, prediction in (((3,), (1,)), ((3, 8, 8), (8, 8, 1))):
+        with pytest.warns(UserWarning, match='into {"views": y}. Received'):
+            check(label, prediction)
+    # As long by chance, or what they are said to be.
+    check((3,), (3,))
+    check((3, 2), (3, 8))
+    check((3,), (1,), of_views=True)
+    check((2,), (1,))

@@ -6,8 +6,10 @@ import pytest
 from numpy.testing import assert_equal
 
 import keras_mmel
+from keras_mmel.training import wrapped
 from tests import cases
 from tests import networks
+from tests import older
 from tests.cases import Case
 
 
@@ -171,6 +173,32 @@ class OwnSteps(keras.Model):
         return super().compute_loss(*args, **kwargs) + 10.0
 
 
+class OwnLoop(keras.Sequential):
+    def test_step(self, *args, **kwargs):
+        return super().test_step(*args, **kwargs)
+
+    def compute_metrics(self, *args, **kwargs):
+        return super().compute_metrics(*args, **kwargs)
+
+    def predict(self, *args, **kwargs):
+        return super().predict(*args, **kwargs) * 0
+
+
+def on_the_object():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compute_loss = lambda *args, **kwargs: 0.0
+    return model
+
+
+def distiller():
+    networks = [
+        keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        for _ in range(2)
+    ]
+    loss = keras.distillation.LogitsDistillation()
+    return keras.distillation.Distiller(*networks, distillation_losses=loss)
+
+
 class OwnTraining(OwnSteps):
     def train_step(self, *args, **kwargs):
         raise RuntimeError("not called by a wrapper")
@@ -184,12 +212,41 @@ class OwnTraining(OwnSteps):
     [
         (OwnSteps, "'compute_loss'"),
         (OwnTraining, "'train_step', 'predict_step', 'compute_loss'"),
+        (OwnLoop, "'test_step', 'compute_metrics', 'predict'"),
+        (on_the_object, "'compute_loss'"),
+        pytest.param(
+            distiller,
+            "'compute_loss'",
+            marks=older.not_before(12, "has no Distiller"),
+        ),
     ],
 )
 def test_own_steps_of_the_model_are_named(make, names):
     match = rf"\[{names}\] of `model` will not.*subclass of `MMELModel`"
     with pytest.warns(UserWarning, match=match):
         keras_mmel.MMELModel(make())
+
+
+@pytest.mark.parametrize("make", ["ImageClassifier", "TextClassifier"])
+def test_tasks_of_keras_hub_have_no_steps_of_their_own(make):
+    hub = pytest.importorskip("keras_hub")
+    assert wrapped.own_methods(object.__new__(getattr(hub.models, make))) == []
+    # Which has a loss for each of its seven outputs.
+    basnet = object.__new__(hub.models.BASNetImageSegmenter)
+    assert wrapped.own_methods(basnet) == ["compute_loss"]
+
+
+def test_layers_that_would_augment_the_original_are_named():
+    layers = keras.layers
+    quiet = [
+        keras.Input((8, 8, 3)),
+        layers.Rescaling(0.1),
+        layers.Resizing(4, 4),
+    ]
+    keras_mmel.MMELModel(keras.Sequential([*quiet, layers.Dropout(0.5)]))
+    flip = keras.Sequential([layers.RandomFlip(name="mirror")])
+    with pytest.warns(UserWarning, match=r"`group_views`.*\['mirror'\]"):
+        keras_mmel.MMELModel(keras.Sequential([*quiet, flip]))
 
 
 def test_the_way_for_an_own_step_is_a_subclass_of_the_wrapper():

@@ -444,6 +444,13 @@ def test_groups_of_new_views_are_scored_on_the_same_ones():
     list(groups)
     assert keras_mmel.evaluate_views(model, groups) == first
     assert groups.epoch_counter.epoch == 1
+    # Also behind what hides the counter, for as many passes as are made.
+    hidden = groups.map(lambda x, y: (x, y)).prefetch(1)
+    assert keras_mmel.evaluate_views(model, hidden) == first
+    list(hidden)
+    assert keras_mmel.evaluate_views(model, hidden) == first
+    assert groups.epoch_counter.epoch == 2
+    groups.epoch_counter.set_epoch(1)
     model.compile(loss=lambda label, row: 1 / 0, run_eagerly=True)
     with pytest.raises(ZeroDivisionError):
         keras_mmel.evaluate_views(model, groups)

@@ -5,6 +5,9 @@ last layer is therefore computed for one query per row, and only this row of
 numbers meets the vocabulary: at the size of BERT-tiny more than ten times
 cheaper than logits at every position. Dense layers and normalizations are
 spared the padding.
+
+Kernels in half precision make the products of the dense layers alone half
+precise: activations and normalizations would take longer in it, and lose more.
 """
 
 from collections.abc import Callable
@@ -68,7 +71,7 @@ class Encoder(NamedTuple):
     decoder: Dense
 
 
-def take_encoder(masked_lm: keras.Model) -> Encoder:
+def take_encoder(masked_lm: keras.Model, dtype: str = "float32") -> Encoder:
     """Takes the arrays of a `keras_hub.models.BertMaskedLM`, as float32.
 
     The arrays are those of the moment: later training of the model does not
@@ -77,6 +80,7 @@ def take_encoder(masked_lm: keras.Model) -> Encoder:
     Args:
         masked_lm: A `keras_hub.models.BertMaskedLM` or a subclass, such as
             `load_masked_lm` returns.
+        dtype: Of the kernels of dense layers.
 
     Returns:
         An `Encoder`.
@@ -106,11 +110,13 @@ def take_encoder(masked_lm: keras.Model) -> Encoder:
             positions=_float(backbone.position_embedding.position_embeddings),
             segments=_float(backbone.segment_embedding.embeddings),
             norm=_norm(backbone.embeddings_layer_norm),
-            blocks=tuple(map(_block, backbone.transformer_layers)),
-            transform=_dense(head._intermediate_dense),
+            blocks=tuple(
+                _block(layer, dtype) for layer in backbone.transformer_layers
+            ),
+            transform=_dense(head._intermediate_dense, dtype),
             activation=head._intermediate_dense.activation,
             transform_norm=_norm(head._intermediate_layer_norm),
-            decoder=Dense(_decoder(head), _float(head._bias)),
+            decoder=Dense(tf.cast(_decoder(head), dtype), _float(head._bias)),
         )
     except AttributeError as error:
         raise TypeError(
@@ -228,7 +234,8 @@ def _layer_at(x, bias, positions, block):
     """
     width = x.shape[-1]
     size = width // block.heads
-    kernel = tf.reshape(block.qkv.kernel, [width, 3, block.heads, size])
+    kernel = tf.cast(block.qkv.kernel, x.dtype)
+    kernel = tf.reshape(kernel, [width, 3, block.heads, size])
     here = tf.gather(x, positions, batch_dims=1)
     to_query = Dense(block.qkv.kernel[:, :width], block.qkv.bias[:width])
     query = tf.reshape(_apply(here, to_query), [-1, block.heads, size])
@@ -248,8 +255,13 @@ def _finish(x, mixed, block):
     return _normalize(x + _apply(inner, block.down), block.norm)
 
 
+def product(x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    """The matrix product, made as precise as the kernel, in float32."""
+    return tf.cast(tf.matmul(tf.cast(x, kernel.dtype), kernel), tf.float32)
+
+
 def _apply(x, dense):
-    return tf.nn.bias_add(tf.matmul(x, dense.kernel), dense.bias)
+    return tf.nn.bias_add(product(x, dense.kernel), dense.bias)
 
 
 def _normalize(x, norm):
@@ -260,7 +272,7 @@ def _normalize(x, norm):
     return scaled * norm.gamma + norm.beta
 
 
-def _block(layer):
+def _block(layer, dtype):
     """The arrays of a layer of keras-hub; attention's have a head axis."""
     attention = layer._self_attention_layer
     dense = [attention.query_dense, attention.key_dense, attention.value_dense]
@@ -271,12 +283,12 @@ def _block(layer):
     output_kernel = tf.reshape(_float(output.kernel), [-1, width])
     return Block(
         heads=int(heads),
-        qkv=Dense(tf.concat(kernels, 1), tf.concat(biases, 0)),
-        output=Dense(output_kernel, _float(output.bias)),
+        qkv=Dense(tf.cast(tf.concat(kernels, 1), dtype), tf.concat(biases, 0)),
+        output=Dense(tf.cast(output_kernel, dtype), _float(output.bias)),
         attention_norm=_norm(layer._self_attention_layer_norm),
-        up=_dense(layer._feedforward_intermediate_dense),
+        up=_dense(layer._feedforward_intermediate_dense, dtype),
         activation=layer._feedforward_intermediate_dense.activation,
-        down=_dense(layer._feedforward_output_dense),
+        down=_dense(layer._feedforward_output_dense, dtype),
         norm=_norm(layer._feedforward_layer_norm),
     )
 
@@ -288,8 +300,8 @@ def _decoder(head):
     return tf.transpose(_float(head.token_embedding.embeddings))
 
 
-def _dense(layer):
-    return Dense(_float(layer.kernel), _float(layer.bias))
+def _dense(layer, dtype):
+    return Dense(tf.cast(_float(layer.kernel), dtype), _float(layer.bias))
 
 
 def _norm(layer):

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_mmel.text.augmentation.encoder import Dense
 from keras_mmel.text.augmentation.encoder import Encoder
 from keras_mmel.text.augmentation.encoder import encode_at
+from keras_mmel.text.augmentation.encoder import product
 
 # Words of a chunk. `top_k` over a whole vocabulary is slow: the best chunks are
 # found first, by a vectorized maximum of each.
@@ -79,7 +80,7 @@ class WordScorer:
     def _best(self, token_ids, segment_ids, lengths, positions, count):
         """The largest logits, their words, and the log of the softmax's sum."""
         x = encode_at(self.encoder, token_ids, segment_ids, lengths, positions)
-        logits = tf.matmul(x, self.decoder.kernel) + self.decoder.bias
+        logits = product(x, self.decoder.kernel) + self.decoder.bias
         best, indices = top(logits, count)
         # The largest logit is taken out, so that no exponential overflows.
         shifted = tf.exp(logits - best[:, :1])

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_mmel.text import load_masked_lm
 from keras_mmel.text.augmentation.encoder import encode_at
+from keras_mmel.text.augmentation.encoder import product
 from keras_mmel.text.augmentation.encoder import take_encoder
 from tests.text import tiny
 
@@ -55,6 +56,30 @@ def test_same_logits_as_a_loaded_model(tmp_path, rows, options):
 
 def test_same_logits_as_a_model_of_keras_hub(rows):
     assert_same_logits(tiny.make_hub_masked_lm(200), rows)
+
+
+def test_half_precision_is_that_of_the_products_alone(rows):
+    model = tiny.make_hub_masked_lm(200)
+    half, single = take_encoder(model, "bfloat16"), take_encoder(model)
+    of_block = {leaf.dtype for leaf in half.blocks[0].qkv}
+    assert of_block == {tf.bfloat16, tf.float32}
+    assert half.tokens.dtype == half.norm.gamma.dtype == tf.float32
+    x, expected = encode_at(half, **rows), encode_at(single, **rows)
+    assert x.dtype == tf.float32
+    # 8 bits of a number, in some products one behind the other.
+    np.testing.assert_allclose(x, expected, atol=0.05)
+    assert np.abs(x - expected).max() > 1e-4
+    # The first product as in NumPy, of operands that are rounded.
+    kernel = single.blocks[0].qkv.kernel
+    x = tf.random.stateless_normal((3, kernel.shape[0]), (0, 0))
+    rounded = [
+        np.float64(tf.cast(tf.cast(t, "bfloat16"), "float32"))
+        for t in (x, kernel)
+    ]
+    found = product(x, half.blocks[0].qkv.kernel)
+    np.testing.assert_allclose(
+        found, rounded[0] @ rounded[1], rtol=0.01, atol=1e-3
+    )
 
 
 def test_later_training_changes_nothing(rows):
