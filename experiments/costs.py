@@ -73,6 +73,27 @@ def text_generation(record: dict) -> str:
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
+def text_precision(record: dict) -> str:
+    """Augmenting in bfloat16 beside float32."""
+    rows = [
+        [
+            _SIZES[size],
+            *(
+                f"{found['sentences_per_cpu_second'][dtype]['median']:.3g}"
+                for dtype in ("float32", "bfloat16")
+            ),
+            markdown.quartiles(found["bfloat16_to_float32"]),
+            f"{100 * found['other_samples']:.1f}"
+            if "other_samples" in found
+            else "",
+        ]
+        for size, found in record["sizes"].items()
+    ]
+    header = ["sentences a CPU-second", "float32", "bfloat16"]
+    header += ["bfloat16 to float32", "samples that are others, %"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
 def text_processes(record: dict) -> str:
     """What a sentence costs in several processes."""
     names = ("start_cpu_seconds", "cpu_ms_per_sentence", "cpu_to_one")
@@ -112,6 +133,7 @@ TABLES = {
     "accumulation": accumulation,
     "pipeline": pipeline,
     "text_generation": text_generation,
+    "text_precision": text_precision,
     "text_processes": text_processes,
     "diagnostics": diagnostics,
 }
