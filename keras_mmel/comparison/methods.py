@@ -125,7 +125,8 @@ def plain_arrays(
         seed: Of the choice of what stands in the place of padding.
 
     Returns:
-        Views, labels and weights, (examples * views, ...).
+        Views, labels and weights, (examples * views, ...). With weights, the
+        views are groups of one.
     """
     count, views, _ = contract.sizes_of(x)
     mask = np.ones((count, views), bool)
@@ -137,11 +138,18 @@ def plain_arrays(
     rows = np.repeat(np.arange(count), views)
 
     def pick(nest, *index):
-        return keras.tree.map_structure(lambda t: np.asarray(t)[index], nest)
+        return keras.tree.map_structure(
+            lambda t: None if t is None else np.asarray(t)[index], nest
+        )
 
-    views = pick(x["views"], rows, chosen.ravel())
-    label = pick(contract.split_labels(y).label, rows)
-    return views, label, None if weight is None else np.asarray(weight)[rows]
+    views, labels = (
+        pick(x["views"], rows, chosen.ravel()),
+        contract.split_labels(y),
+    )
+    label = pick(labels.label, rows)
+    if labels.of_views is not None:
+        label = pick(labels.of_views, rows, chosen.ravel())
+    return _weighted(views, weight), label, pick(weight, rows)
 
 
 def plain_batches(groups: Any, seed: int) -> Any:
@@ -157,7 +165,8 @@ def plain_batches(groups: Any, seed: int) -> Any:
         seed: Of the choice of the view of each group.
 
     Returns:
-        Endless batches of b * k plain examples.
+        Endless batches of b * k plain examples. With weights, they are groups
+        of one view.
 
     Raises:
         ValueError: If b or k is not known.
@@ -197,12 +206,24 @@ def plain_batches(groups: Any, seed: int) -> Any:
         label = labels.label
         if labels.of_views is not None:
             label = single(labels.of_views)
+        single_views = _weighted(single_views, weight)
         return keras.utils.pack_x_y_sample_weight(single_views, label, weight)
 
     examples = groups.repeat().enumerate().map(choose).unbatch()
     # Padded, since texts of several batches differ in length.
     plain = examples.padded_batch(size * views, drop_remainder=True)
     return plain.prefetch(2)
+
+
+def _weighted(views, weight):
+    """Examples, or groups of one view where they have weights.
+
+    Plain Keras multiplies a weight of examples with losses of pixels or tokens
+    along their last axis, or fails.
+    """
+    if weight is None:
+        return views
+    return {"views": keras.tree.map_structure(lambda t: t[:, None], views)}
 
 
 def _name(objective):

@@ -156,9 +156,14 @@ def compare(
 def _prepare(make_model, groups, method, objective, seed, epochs):
     """Model and data of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
-    model = methods.model_of(make_model(), objective)
-    batches = groups(seed)
-    if isinstance(batches, tuple):
+    model, batches = make_model(), groups(seed)
+    is_tuple = isinstance(batches, tuple)
+    spec = batches if is_tuple else getattr(batches, "element_spec", ())
+    has_weights = len(spec) == 3
+    # With weights plain examples are groups of one view.
+    plain = "uniform" if has_weights else None
+    model = methods.model_of(model, objective or plain)
+    if is_tuple:
         x, steps, data = _of_arrays(batches, objective, seed)
     else:
         x, steps, data = _of_batches(batches, objective, seed)
