@@ -287,7 +287,8 @@ def predictor(
 
     def predict(table):
         inputs_of = batches.gatherer(table)
-        lengths = batches.padded_lengths(table)
+        lengths = table.lengths
+        lengths = batches.padded_lengths(lengths, lengths.max()).numpy()
         order = np.argsort(lengths, kind="stable")
         predictions = []
         for start in range(0, len(order), batch_size):
