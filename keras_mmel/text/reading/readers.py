@@ -10,9 +10,10 @@ from keras_mmel.counts import check_count
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.reading import batches
-from keras_mmel.text.reading import token_table
+from keras_mmel.text.reading import table_loading
 from keras_mmel.text.reading import view_choice
 from keras_mmel.text.reading.gathering import gather
+from keras_mmel.text.reading.token_table import TokenTable
 from keras_mmel.text.sources.records import Source
 
 # Batches among which examples are sorted by length.
@@ -20,7 +21,7 @@ WINDOW = 32
 
 
 def read_augmented(
-    directory: str | os.PathLike | token_table.TokenTable,
+    directory: str | os.PathLike | TokenTable,
     *,
     tokenizer: Tokenizer | None = None,
     num_views: int = 5,
@@ -106,7 +107,7 @@ def read_augmented(
     batching = batches.Batching(
         batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = token_table.load_table(
+    table = table_loading.load_table(
         directory, tokenizer, max_length=max_length, as_text=as_text
     )
     labels = _labels(table)
@@ -130,7 +131,7 @@ def read_augmented(
 
 
 def read_plain(
-    data: str | os.PathLike | token_table.TokenTable | Source,
+    data: str | os.PathLike | TokenTable | Source,
     *,
     tokenizer: Tokenizer | None = None,
     views: int = 1,
@@ -199,7 +200,7 @@ def read_plain(
     batching = batches.Batching(
         batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = token_table.load_table(
+    table = table_loading.load_table(
         data, tokenizer, max_length=max_length, as_text=as_text
     )
     example_labels = _labels(table) if labels else None

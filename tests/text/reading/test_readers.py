@@ -13,7 +13,7 @@ from keras_mmel.text.files import InMemory
 from keras_mmel.text.files import Record
 from keras_mmel.text.reading import batches as batches_lib
 from keras_mmel.text.reading import view_choice
-from keras_mmel.text.reading.token_table import make_table
+from keras_mmel.text.reading.table_loading import make_table
 from tests.text import made_records
 from tests.text import tiny
 
