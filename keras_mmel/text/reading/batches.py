@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
@@ -74,7 +75,10 @@ def make_batches(
     drop_remainder = batching.drop_remainder
     batches = arguments.count_batches(examples, batch_size, drop_remainder)
     counter = batching.epoch_counter or epochs.EpochCounter()
-    longest = table.lengths.max()
+    # In parts, here too: all lengths at once would be another array of rows.
+    starts = range(0, len(table.borders), _PART)
+    spans = (table.starts[start : start + _PART + 1] for start in starts)
+    longest = max(np.diff(span).max() for span in spans)
     inputs_of = gatherer(table)
 
     @tf.autograph.experimental.do_not_convert
@@ -83,13 +87,13 @@ def make_batches(
         @tf.autograph.experimental.do_not_convert
         def part(start):
             numbers = tf.range(start, tf.minimum(start + _PART, examples))
-            rows, real = choose(epoch, numbers)
+            rows, _ = choose(epoch, numbers)
             spans = gather(table.starts, rows[..., None] + [0, 1])
             lengths = tf.reduce_max(spans[..., 1] - spans[..., 0], axis=1)
-            return rows, real, padded_lengths(lengths, longest)
+            return padded_lengths(lengths, longest)
 
         parts = tf.data.Dataset.range(0, examples, _PART).map(part)
-        rows, real, padded = parts.rebatch(examples).get_single_element()
+        padded = parts.rebatch(examples).get_single_element()
         if batching.shuffle:
             keys = gather(table.keys, tf.range(examples))
             order, shown = view_choice.order_batches(
@@ -107,18 +111,16 @@ def make_batches(
             chosen = order[start : start + batch_size]
             if drop_remainder:
                 chosen = tf.ensure_shape(chosen, [batch_size])
-            return (
-                chosen,
-                tf.gather(rows, chosen),
-                tf.gather(real, chosen),
-                tf.reduce_max(tf.gather(padded, chosen)),
-            )
+            length = tf.reduce_max(tf.gather(padded, chosen))
+            return tf.cast(chosen, tf.int64), length
 
         return tf.data.Dataset.from_tensor_slices(shown).map(pick)
 
     @tf.autograph.experimental.do_not_convert
     def make(epoch, picked):
-        chosen, rows, real, length = picked
+        chosen, length = picked
+        # Anew, and the same: those of all examples would have to be held.
+        rows, real = choose(epoch, chosen)
         return epoch, finish(inputs_of(rows, length), chosen, rows, real)
 
     # Picks are cheap and come from one thread; ids are gathered by two.

@@ -25,7 +25,7 @@ from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.records import as_text
 
 # Records encoded at a time: what bounds the memory that their texts take.
-_CHUNK = 1024
+_CHUNK = 512
 # [CLS], a token, [SEP].
 MIN_LENGTH = 3
 MAX_LENGTH = 128
