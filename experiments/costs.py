@@ -126,6 +126,25 @@ def diagnostics(record: dict) -> str:
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
+def since(record: dict) -> str:
+    """What reading and cropping cost beside an earlier commit."""
+    rows = [
+        [name]
+        + [
+            markdown.quartiles(found[arm]) if arm in found else ""
+            for arm in ("now", "before", "ratio")
+        ]
+        for name, found in record["figures"].items()
+    ]
+    header = [
+        "reading and cropping",
+        "now",
+        f"at {record['earlier_commit']}",
+        "ratio",
+    ]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
 # By the names of their records.
 TABLES = {
     "step": steps,
@@ -136,4 +155,5 @@ TABLES = {
     "text_precision": text_precision,
     "text_processes": text_processes,
     "diagnostics": diagnostics,
+    "since": since,
 }

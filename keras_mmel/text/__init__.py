@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
     from keras_mmel.text.files.on_beam import augment_on_beam
     from keras_mmel.text.reading.readers import read_augmented
     from keras_mmel.text.reading.readers import read_plain
+    from keras_mmel.text.reading.table_loading import load_table
     from keras_mmel.text.reading.teacher import label_augmented
     from keras_mmel.text.reading.token_table import TokenTable
-    from keras_mmel.text.reading.token_table import load_table
     from keras_mmel.text.serving.export import export_text_classifier
 
 # Loaded on first use: each part needs only its own optional libraries, and
@@ -39,7 +39,7 @@ _PARTS = {
     "export_text_classifier": "serving.export",
     "label_augmented": "reading.teacher",
     "load_masked_lm": "bert.loading",
-    "load_table": "reading.token_table",
+    "load_table": "reading.table_loading",
     "load_text_classifier": "bert.loading",
     "read_augmented": "reading.readers",
     "read_plain": "reading.readers",

@@ -28,7 +28,7 @@ def some_seeds(batch, views):
     return values.astype("int32")
 
 
-@pytest.mark.parametrize("views", [1, 3, 12])
+@pytest.mark.parametrize("views", [1, 3, 4, 12])
 @pytest.mark.parametrize("padding", [0, 1, 4])
 @pytest.mark.parametrize(
     ("channels", "dtype"),

@@ -7,6 +7,7 @@ by slashes, and a list of lists is stored flat beside the lengths of its rows.
 import itertools
 import numbers
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -28,6 +29,31 @@ NO_LABEL = -1
 _BYTES, _INTS, _FLOATS = "bytes_list", "int64_list", "float_list"
 _TEXTS = ("text_a", "text_b")
 _RAGGED = {"token_ids": _INTS, "positions": _INTS, "teacher": _FLOATS}
+
+
+class Columns(NamedTuple):
+    """Some records as columns, without their texts.
+
+    A row is an original or a view; those of a record stand next to each other,
+    the original first.
+
+    Attributes:
+        example_ids: Of each record.
+        labels: Of each record, or `None` for each.
+        views: int64 (records,), rows of each record.
+        token_ids: int32, row after row.
+        lengths: int64 (rows,), how many of them each row has.
+        teacher: float32, row after row.
+        teacher_lengths: int64 (rows,).
+    """
+
+    example_ids: list[str]
+    labels: list
+    views: np.ndarray
+    token_ids: np.ndarray
+    lengths: np.ndarray
+    teacher: np.ndarray
+    teacher_lengths: np.ndarray
 
 
 def features(label_kind: str | None, label_names: Sequence[str] | None = None):
@@ -152,6 +178,49 @@ def decode(serialized: bytes, label_kind: str | None, num_texts: int) -> Record:
         # `_RAGGED` has the fields of a view in their order.
         views=tuple(map(View, texts("views/"), *ragged)),
         teacher=get("teacher", _FLOATS),
+    )
+
+
+def decode_columns(
+    serialized: Sequence[bytes], label_kind: str | None
+) -> Columns:
+    """Decodes many records at once, several times as fast as one by one.
+
+    Args:
+        serialized: What `encode` made, at least one.
+        label_kind: As in `features`.
+
+    Returns:
+        What `decode` gives, as columns.
+    """
+    label = tf.float32 if label_kind == "value" else tf.int64
+    fields = {
+        "example_id": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], label),
+    }
+    dtypes = {"token_ids": tf.int64, "teacher": tf.float32}
+    for name, dtype in dtypes.items():
+        key = f"views/{name}/ragged_"
+        rows = tf.io.RaggedFeature.RowLengths(key + "row_lengths_0")
+        fields[name] = tf.io.RaggedFeature(dtype)
+        fields["views/" + name] = tf.io.RaggedFeature(
+            dtype, key + "flat_values", [rows]
+        )
+    found = tf.io.parse_example(serialized, fields)
+    columns, none = [], [None] * len(serialized)
+    for name in dtypes:
+        original = found[name][:, None]
+        rows = tf.concat([original, found["views/" + name]], axis=1)
+        columns += [rows.flat_values.numpy(), rows.values.row_lengths().numpy()]
+    ids, lengths, teacher, teacher_lengths = columns
+    return Columns(
+        [example_id.decode() for example_id in found["example_id"].numpy()],
+        none if label_kind is None else found["label"].numpy().tolist(),
+        rows.row_lengths().numpy().astype(np.int64),
+        ids.astype(np.int32),
+        lengths.astype(np.int64),
+        teacher,
+        teacher_lengths.astype(np.int64),
     )
 
 

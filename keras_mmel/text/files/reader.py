@@ -1,12 +1,15 @@
 """Read the files of augmented examples as plain Python values."""
 
 import collections
+import itertools
 import os
 from collections.abc import Iterator
 
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.directory import read_manifest
+from keras_mmel.text.files.format import Columns
 from keras_mmel.text.files.format import decode
+from keras_mmel.text.files.format import decode_columns
 from keras_mmel.text.sources.records import Record
 
 
@@ -62,6 +65,34 @@ class AugmentedFiles:
             for number, serialized in enumerate(records, numbers.start):
                 if start <= number < stop:
                     yield decode(serialized, self.label_kind, self.num_texts)
+
+    def read_columns(self, size: int) -> Iterator[Columns]:
+        """Reads all examples as columns.
+
+        Args:
+            size: How many examples at a time.
+
+        Yields:
+            `Columns` of the examples, in order.
+
+        Raises:
+            ValueError: If a shard is damaged; it is named.
+        """
+        for name, numbers in self.manifest.shards().items():
+            records = shards.read_shard(self._directory / name, len(numbers))
+            while some := list(itertools.islice(records, size)):
+                yield decode_columns(some, self.label_kind)
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that changes with the manifest and with any shard."""
+        facts = [self.manifest.to_json()]
+        for name in self.manifest.shards():
+            stat = (self._directory / name).stat()
+            # On a disk and in an object store.
+            time = getattr(stat, "mtime", None) or stat.st_mtime_ns
+            facts.append(f"{shards.size_of(self._directory / name)} {time}")
+        return "\n".join(facts)
 
     def describe(self) -> dict:
         """Tells how the files were made."""

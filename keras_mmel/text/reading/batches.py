@@ -10,6 +10,7 @@ from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
 from keras_mmel.data import epochs
 from keras_mmel.text.reading import view_choice
+from keras_mmel.text.reading.gathering import gather
 from keras_mmel.text.reading.token_table import TokenTable
 from keras_mmel.text.sources.records import as_text
 
@@ -19,6 +20,8 @@ LENGTH_STEP = 4
 # BERT's [PAD]. Files know the fingerprint of their tokenizer, but not its ids:
 # any id would do, since no model looks at what stands under padding.
 PAD_ID = 0
+# Examples whose rows are drawn at a time: what bounds the memory of a draw.
+_PART = 8192
 
 
 @dataclasses.dataclass
@@ -54,8 +57,9 @@ def make_batches(
 
     Args:
         table: The ids.
-        choose: From the epoch to rows (examples, views) and whether they are
-            real (examples, views), as int64 and bool tensors.
+        choose: From the epoch and int64 numbers of examples (groups,) to rows
+            (groups, views) and whether they are real (groups, views), as int64
+            and bool tensors.
         finish: From the inputs, each (batch, views, length), the examples
             (batch,), the rows (batch, views) and whether they are real
             (batch, views) to an element of the dataset.
@@ -71,15 +75,27 @@ def make_batches(
     drop_remainder = batching.drop_remainder
     batches = arguments.count_batches(examples, batch_size, drop_remainder)
     counter = batching.epoch_counter or epochs.EpochCounter()
-    lengths = tf.constant(padded_lengths(table))
-    keys = tf.constant(table.keys)
+    # In parts, here too: all lengths at once would be another array of rows.
+    starts = range(0, len(table.borders), _PART)
+    spans = (table.starts[start : start + _PART + 1] for start in starts)
+    longest = max(np.diff(span).max() for span in spans)
     inputs_of = gatherer(table)
 
     @tf.autograph.experimental.do_not_convert
     def one_pass(epoch):
-        rows, real = choose(epoch)
-        padded = tf.reduce_max(tf.gather(lengths, rows), axis=1)
+        # A part at a time: ranks of all views would be as large as their ids.
+        @tf.autograph.experimental.do_not_convert
+        def part(start):
+            numbers = tf.range(start, tf.minimum(start + _PART, examples))
+            rows, _ = choose(epoch, numbers)
+            spans = gather(table.starts, rows[..., None] + [0, 1])
+            lengths = tf.reduce_max(spans[..., 1] - spans[..., 0], axis=1)
+            return padded_lengths(lengths, longest)
+
+        parts = tf.data.Dataset.range(0, examples, _PART).map(part)
+        padded = parts.rebatch(examples).get_single_element()
         if batching.shuffle:
+            keys = gather(table.keys, tf.range(examples))
             order, shown = view_choice.order_batches(
                 padded, keys, batch_size, batching.window, batching.seed, epoch
             )
@@ -95,18 +111,16 @@ def make_batches(
             chosen = order[start : start + batch_size]
             if drop_remainder:
                 chosen = tf.ensure_shape(chosen, [batch_size])
-            return (
-                chosen,
-                tf.gather(rows, chosen),
-                tf.gather(real, chosen),
-                tf.reduce_max(tf.gather(padded, chosen)),
-            )
+            length = tf.reduce_max(tf.gather(padded, chosen))
+            return tf.cast(chosen, tf.int64), length
 
         return tf.data.Dataset.from_tensor_slices(shown).map(pick)
 
     @tf.autograph.experimental.do_not_convert
     def make(epoch, picked):
-        chosen, rows, real, length = picked
+        chosen, length = picked
+        # Anew, and the same: those of all examples would have to be held.
+        rows, real = choose(epoch, chosen)
         return epoch, finish(inputs_of(rows, length), chosen, rows, real)
 
     # Picks are cheap and come from one thread; ids are gathered by two.
@@ -115,22 +129,23 @@ def make_batches(
     return epochs.count_passes(counter, elements.prefetch(4), batches)
 
 
-def padded_lengths(table: TokenTable) -> np.ndarray:
-    """The lengths to which rows are padded, int64 (rows,).
+def padded_lengths(lengths, longest: int):
+    """The lengths to which rows are padded: multiples of 4.
 
-    They are multiples of 4, but never more than the longest row: a model may
-    have no further positions.
+    Args:
+        lengths: Tokens of rows.
+        longest: The most that a row has. A model may have no further
+            positions, so none is padded beyond.
     """
     # Division rounds down, so of the negative it rounds up.
-    padded = -(-table.lengths // LENGTH_STEP) * LENGTH_STEP
-    return np.minimum(padded, table.lengths.max())
+    return tf.minimum(-(-lengths // LENGTH_STEP) * LENGTH_STEP, longest)
 
 
 def gatherer(table: TokenTable) -> Callable:
     """Makes a function from rows and a length to a model's inputs.
 
     Args:
-        table: The ids, which become tensors once.
+        table: The ids, which stay where they are.
 
     Returns:
         A function of rows, an integer tensor of any shape, and the length to
@@ -139,25 +154,23 @@ def gatherer(table: TokenTable) -> Callable:
         (*rows,), or a tuple of two.
     """
     if table.texts is not None:
-        columns = tuple(map(tf.constant, table.texts))
+        columns = table.texts
         return lambda rows, length: as_text(
-            tuple(tf.gather(column, rows) for column in columns)
+            tuple(gather(column, rows) for column in columns)
         )
-    token_ids = tf.constant(table.token_ids)
-    starts = tf.constant(table.starts[:-1])
-    lengths = tf.constant(table.lengths)
-    borders = tf.constant(table.borders.astype("int64"))
     last = max(len(table.token_ids) - 1, 0)
 
     def inputs_of(rows, length):
         places = tf.range(length, dtype=tf.int64)
-        is_token = places < tf.gather(lengths, rows)[..., None]
+        spans = gather(table.starts, rows[..., None] + [0, 1])
+        starts, ends = spans[..., :1], spans[..., 1:]
+        is_token = places < ends - starts
         # Padding reads on into the next row; only the last row has none.
-        index = tf.minimum(tf.gather(starts, rows)[..., None] + places, last)
-        second = is_token & (places >= tf.gather(borders, rows)[..., None])
-        ids = tf.where(is_token, tf.gather(token_ids, index), PAD_ID)
+        ids = gather(table.token_ids, tf.minimum(starts + places, last))
+        borders = gather(table.borders, rows)[..., None]
+        second = is_token & (places >= tf.cast(borders, tf.int64))
         return {
-            "token_ids": ids,
+            "token_ids": tf.where(is_token, ids, PAD_ID),
             "segment_ids": tf.cast(second, tf.int32),
             "padding_mask": tf.cast(is_token, tf.int32),
         }

@@ -10,8 +10,10 @@ from keras_mmel.counts import check_count
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.reading import batches
-from keras_mmel.text.reading import token_table
+from keras_mmel.text.reading import table_loading
 from keras_mmel.text.reading import view_choice
+from keras_mmel.text.reading.gathering import gather
+from keras_mmel.text.reading.token_table import TokenTable
 from keras_mmel.text.sources.records import Source
 
 # Batches among which examples are sorted by length.
@@ -19,7 +21,7 @@ WINDOW = 32
 
 
 def read_augmented(
-    directory: str | os.PathLike | token_table.TokenTable,
+    directory: str | os.PathLike | TokenTable,
     *,
     tokenizer: Tokenizer | None = None,
     num_views: int = 5,
@@ -47,8 +49,9 @@ def read_augmented(
     order on the seed and the epoch. Batches are of examples of like length:
     among `window` batches they are sorted by the longest view, and padded to
     a multiple of 4 tokens. Every pass that is read to its end is one epoch,
-    as with `keras_mmel.data.group_views`. The token ids are held in memory,
-    four bytes each.
+    as with `keras_mmel.data.group_views`. The token ids are held in memory
+    once, four bytes each, and twelve more for each view; those of a table that
+    was saved are read from its files as they are needed.
 
     Args:
         directory: What `write_augmented` wrote, or a `TokenTable` of it.
@@ -104,32 +107,31 @@ def read_augmented(
     batching = batches.Batching(
         batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = token_table.load_table(
+    table = table_loading.load_table(
         directory, tokenizer, max_length=max_length, as_text=as_text
     )
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     # All batches have one structure: where any group is short, each has a mask.
     needs_mask = bool((table.views < num_views).any())
-    pools = view_choice.Pools(table)
     choose = functools.partial(
-        view_choice.choose_groups, pools, num_views, batching.seed
+        view_choice.choose_groups, table, num_views, batching.seed
     )
 
     def finish(inputs, examples, rows, real):
         x = {"views": inputs}
         if needs_mask:
             x["mask"] = real
-        y = tf.gather(labels, examples)
+        y = gather(labels, examples)
         if predictions is None:
             return x, y
-        return x, {"label": y, "teacher": tf.gather(predictions, rows)}
+        return x, {"label": y, "teacher": gather(predictions, rows)}
 
     return batches.make_batches(table, choose, finish, batching)
 
 
 def read_plain(
-    data: str | os.PathLike | token_table.TokenTable | Source,
+    data: str | os.PathLike | TokenTable | Source,
     *,
     tokenizer: Tokenizer | None = None,
     views: int = 1,
@@ -198,29 +200,34 @@ def read_plain(
     batching = batches.Batching(
         batch_size, seed, shuffle, window, drop_remainder, epoch_counter
     )
-    table = token_table.load_table(
+    table = table_loading.load_table(
         data, tokenizer, max_length=max_length, as_text=as_text
     )
     example_labels = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
-    row_targets = None
+    own_targets = None
     if example_labels is not None and predictions is not None:
-        row_targets = _targets(table, predictions)
-    pools = view_choice.Pools(table)
+        own_targets = _own_targets(table, predictions)
 
     @tf.autograph.experimental.do_not_convert
-    def choose(epoch):
-        rows = pools.first[:, None]
+    def choose(epoch, examples):
         if views > 1:
-            rows = view_choice.choose_one(pools, views, batching.seed, epoch)
+            rows = view_choice.choose_one(
+                table, views, batching.seed, epoch, examples
+            )
+        else:
+            rows = gather(table.first, examples)[:, None]
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):
         x = tf.nest.map_structure(lambda views_of: views_of[:, 0], inputs)
-        if row_targets is not None:
-            return x, tf.gather(row_targets, rows[:, 0])
+        if own_targets is not None:
+            # Augmented views keep the teacher's word.
+            is_own = rows == gather(table.first, examples)[:, None]
+            own = gather(own_targets, examples)
+            return x, tf.where(is_own, own, gather(predictions, rows[:, 0]))
         if example_labels is not None:
-            return x, tf.gather(example_labels, examples)
+            return x, gather(example_labels, examples)
         return (x,)
 
     return batches.make_batches(table, choose, finish, batching)
@@ -242,7 +249,7 @@ def _labels(table):
                 f"{table.labels[hidden[0]]} of example "
                 f"{table.example_ids[hidden[0]]!r} (and {len(hidden) - 1} more)"
             )
-    return tf.constant(table.labels)
+    return table.labels
 
 
 def _teacher(table, wanted):
@@ -260,17 +267,11 @@ def _teacher(table, wanted):
         )
     if not wanted or table.teacher is None:
         return None
-    return tf.constant(table.teacher)
+    return table.teacher
 
 
-def _targets(table, predictions):
-    """What every row is trained against, float32 (rows, classes or 1)."""
-    # Augmented views keep the teacher's word, originals get their own label.
-    targets = predictions.numpy().copy()
-    originals = table.first[:-1]
+def _own_targets(table, predictions):
+    """What originals are trained against, float32 (examples, classes or 1)."""
     if table.labels.dtype == np.int64:
-        classes = targets.shape[1]
-        targets[originals] = np.eye(classes, dtype="float32")[table.labels]
-    else:
-        targets[originals, 0] = table.labels
-    return tf.constant(targets)
+        return np.eye(predictions.shape[1], dtype="float32")[table.labels]
+    return table.labels[:, None]

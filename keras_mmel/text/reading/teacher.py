@@ -18,7 +18,8 @@ from keras_mmel.tasks import preprocessing
 from keras_mmel.text.files import writing
 from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.reading import batches
-from keras_mmel.text.reading import token_table
+from keras_mmel.text.reading import table_loading
+from keras_mmel.text.reading.token_table import TokenTable
 from keras_mmel.text.sources.records import Record
 from keras_mmel.text.sources.records import as_text
 
@@ -93,7 +94,7 @@ def label_augmented(
     if num_classes is not None:
         _check_outputs(num_classes, manifest)
     if takes_text:
-        token_table.check_for_texts(tokenizer, max_length)
+        table_loading.check_for_texts(tokenizer, max_length)
         from_logits = _gives_logits(teacher, from_logits)
         predict = text_predictor(teacher, batch_size, from_logits)
         preprocessor = getattr(teacher, "preprocessor", None)
@@ -102,7 +103,7 @@ def label_augmented(
             "max_length": getattr(preprocessor, "sequence_length", None),
         }
     else:
-        encoder = token_table.encoder_for(manifest, tokenizer)
+        encoder = table_loading.encoder_for(manifest, tokenizer)
         predict = predictor(teacher, batch_size)
         facts = {"tokenizer": tokenizer.fingerprint, "max_length": max_length}
 
@@ -110,7 +111,7 @@ def label_augmented(
 
     def label(records: Iterator[Record]) -> Iterator[Record]:
         while block := list(itertools.islice(records, _BLOCK)):
-            table = token_table.make_table(
+            table = table_loading.make_table(
                 block, encoder, max_length, as_text=takes_text
             )
             predictions = predict(table)
@@ -221,7 +222,7 @@ def _gives_logits(teacher, from_logits):
 
 def text_predictor(
     classifier: keras.Model, batch_size: int, from_logits: bool
-) -> Callable[[token_table.TokenTable], np.ndarray]:
+) -> Callable[[TokenTable], np.ndarray]:
     """Makes a function that predicts every text of a table.
 
     Args:
@@ -257,7 +258,7 @@ def text_predictor(
 
 def predictor(
     classifier: keras.Model, batch_size: int
-) -> Callable[[token_table.TokenTable], np.ndarray]:
+) -> Callable[[TokenTable], np.ndarray]:
     """Makes a function that predicts every row of a table.
 
     Rows are sorted by length and predicted in batches of one shape for each
@@ -287,7 +288,8 @@ def predictor(
 
     def predict(table):
         inputs_of = batches.gatherer(table)
-        lengths = batches.padded_lengths(table)
+        lengths = table.lengths
+        lengths = batches.padded_lengths(lengths, lengths.max()).numpy()
         order = np.argsort(lengths, kind="stable")
         predictions = []
         for start in range(0, len(order), batch_size):

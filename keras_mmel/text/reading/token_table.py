@@ -1,32 +1,21 @@
 """The token ids of a data set in flat arrays: four bytes a token in memory."""
 
-import array
 import dataclasses
 import hashlib
-import itertools
+import json
 import os
-from collections.abc import Iterable
-from collections.abc import Sequence
+import pathlib
+import zlib
 
 import numpy as np
 
-from keras_mmel.counts import check_count
-from keras_mmel.text.bert.tokenizer import Tokenizer
-from keras_mmel.text.bert.tokenizer import check_class
-from keras_mmel.text.bert.tokenizer import longest_first
-from keras_mmel.text.files.directory import Manifest
-from keras_mmel.text.files.reader import AugmentedFiles
-from keras_mmel.text.sources.records import Record
-from keras_mmel.text.sources.records import Source
-from keras_mmel.text.sources.records import as_text
+from keras_mmel.whole_files import replacing
 
-# Records encoded at a time: what bounds the memory that their texts take.
-_CHUNK = 1024
-# [CLS], a token, [SEP].
-MIN_LENGTH = 3
-MAX_LENGTH = 128
-# Of a row that is a text: as long as all others.
-_NO_IDS = (0,)
+HEAD = "token_table.json"
+"""Name of the file beside the arrays; it comes last and marks a whole table."""
+
+# Of the files of a table; it rises with any change of their layout.
+_FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +36,8 @@ class TokenTable:
         example_ids: The ids.
         texts: Instead of token ids the texts of the rows, str (rows,), once or,
             of pairs, twice; else `None`.
+        fingerprint: 16 hex digits that change with the files, the tokenizer and
+            the longest row; "" where the table is not of files alone.
     """
 
     token_ids: np.ndarray
@@ -58,6 +49,7 @@ class TokenTable:
     keys: np.ndarray
     example_ids: tuple[str, ...]
     texts: tuple[np.ndarray, ...] | None = None
+    fingerprint: str = ""
 
     def __len__(self) -> int:
         return len(self.example_ids)
@@ -72,162 +64,85 @@ class TokenTable:
         """Number of rows of each example, the original included."""
         return np.diff(self.first)
 
+    def save(self, path: str | os.PathLike) -> None:
+        """Saves the table, for `load`.
 
-def load_table(
-    data: "str | os.PathLike | Source | TokenTable",
-    tokenizer: Tokenizer | None = None,
-    *,
-    max_length: int = MAX_LENGTH,
-    as_text: bool = False,
-) -> TokenTable:
-    """Loads what files or a source hold.
+        Args:
+            path: A folder on a disk, for the table alone. It gets a NumPy file
+                for each array, and a file with their checksums.
 
-    Loading costs more than reading batches: give the table to
-    `read_augmented` and `read_plain` where several runs need the same data.
+        Raises:
+            ValueError: If it is a table of texts.
 
-    Args:
-        data: A directory that `write_augmented` wrote, or a source; a table is
-            returned as it is.
-        tokenizer: The tokenizer of the model; a source needs one. `None`
-            takes the ids in the files, and so does one with the fingerprint
-            of the tokenizer that they were made with.
-        max_length: Longest text or pair, special tokens included.
-        as_text: Whether to keep the texts, for a model whose preprocessor makes
-            token ids of them.
+        Example:
 
-    Returns:
-        The table.
-
-    Raises:
-        FileNotFoundError: If there are no such files.
-        TypeError: If the tokenizer is that of another library.
-        ValueError: If there are no ids and no tokenizer.
-
-    Example:
-
-    ```python
-    from keras_mmel.text import load_table
-
-    table = load_table("rte", max_length=64)
-    table.views.max()  # the largest group
-    ```
-    """
-    if as_text:
-        check_for_texts(tokenizer, max_length)
-    if isinstance(data, TokenTable):
-        if as_text != (data.texts is not None):
+        ```python
+        table = keras_mmel.text.load_table("rte")
+        table.save("rte_table")
+        table = keras_mmel.text.TokenTable.load("rte_table")
+        ```
+        """
+        if self.texts is not None:
             raise ValueError(
-                "`as_text` must be what the table was loaded with. "
-                f"Received: as_text={as_text}"
+                "A table must be of token ids to be saved; texts are read from "
+                "their files as fast. Received: a table of texts"
             )
-        return data
-    if tokenizer is not None:
-        check_class(tokenizer, "encode", "fingerprint")
-    # Only files have ids that somebody made already.
-    if isinstance(data, str | os.PathLike):
-        files = AugmentedFiles(data)
-        data, tokenizer = files, encoder_for(files.manifest, tokenizer)
-    elif tokenizer is None and not as_text:
-        raise ValueError(
-            "`tokenizer` must be given for a source of examples, which has "
-            "texts alone; or `as_text=True` for a model that takes texts. "
-            "Received: tokenizer=None"
-        )
-    return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
+        ids = np.frombuffer(json.dumps(self.example_ids).encode(), np.uint8)
+        path, checksums = pathlib.Path(path), {}
+        for name, values in (vars(self) | {"example_ids": ids}).items():
+            if isinstance(values, np.ndarray):
+                with replacing(path / f"{name}.npy") as half:
+                    np.save(half, values, allow_pickle=False)
+                    checksums[name] = _checksum(half)
+        head = {"format": _FORMAT, "fingerprint": self.fingerprint}
+        with replacing(path / HEAD) as half:
+            half.write_text(json.dumps(head | {"checksums": checksums}))
 
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike, fingerprint: str | None = None
+    ) -> "TokenTable":
+        """Loads what `save` saved.
 
-def check_for_texts(tokenizer: Tokenizer | None, max_length: int) -> None:
-    """Raises ValueError where there is a setting that only token ids have.
+        The arrays are not read into memory, but mapped from their files.
 
-    Args:
-        tokenizer: As of `load_table`.
-        max_length: As of `load_table`.
-    """
-    if tokenizer is not None or max_length != MAX_LENGTH:
-        raise ValueError(
-            "`tokenizer` and `max_length` are for token ids. A model that "
-            "takes texts has its own, in its preprocessor (`sequence_length`). "
-            f"Received: tokenizer={tokenizer!r}, max_length={max_length}"
-        )
+        Args:
+            path: The folder.
+            fingerprint: That of the table that is wanted, where it is known.
 
+        Returns:
+            The table.
 
-def encoder_for(
-    manifest: Manifest, tokenizer: Tokenizer | None
-) -> Tokenizer | None:
-    """Which tokenizer has to encode the texts of files, if any.
-
-    Args:
-        manifest: That of the files, which tells their augmenter's tokenizer.
-        tokenizer: The tokenizer of the model, or `None`.
-
-    Returns:
-        The tokenizer, or `None` where the ids in the files are to be taken:
-        it made them, or there is none.
-    """
-    made_by = manifest.made.get("augmenter", {}).get("tokenizer")
-    if tokenizer is None or tokenizer.fingerprint == made_by:
-        return None
-    return tokenizer
-
-
-def make_table(
-    records: Iterable[Record],
-    tokenizer: Tokenizer | None,
-    max_length: int = MAX_LENGTH,
-    as_text: bool = False,
-) -> TokenTable:
-    """Gathers records into a table.
-
-    Args:
-        records: The examples.
-        tokenizer: Encodes the texts; `None` takes the ids of the records.
-        max_length: Longest row, special tokens included; the longer sentence
-            of a pair is cut first.
-        as_text: Whether to gather the texts in place of ids.
-
-    Returns:
-        The table.
-
-    Raises:
-        TypeError: If `max_length` is no integer.
-        ValueError: If it is below 3, there is no record, ids are wanted that
-            are not there, or two teachers' predictions differ in their length.
-    """
-    max_length = check_count("max_length", max_length, MIN_LENGTH)
-    # Of tokens there are so many that a list would not fit into memory.
-    tokens, lengths, borders, teachers = array.array("i"), [], [], []
-    counts, labels, example_ids, texts = [], [], [], []
-    records = iter(records)
-    while chunk := list(itertools.islice(records, _CHUNK)):
-        rows: list = []
-        for record in chunk:
-            rows += [record, *record.views]
-            counts.append(1 + len(record.views))
-            labels.append(record.label)
-            example_ids.append(record.example_id)
-        if as_text:
-            texts += [row.texts for row in rows]
-            ids_of_rows = [_NO_IDS] * len(rows)
-        else:
-            ids_of_rows = _ids_of(rows, tokenizer, max_length)
-        for row, ids in zip(rows, ids_of_rows, strict=True):
-            tokens.extend(ids)
-            lengths.append(len(ids))
-            borders.append(_border(ids))
-            teachers.append(row.teacher)
-    if not example_ids:
-        raise ValueError("There must be an example. Received: 0 examples")
-    return TokenTable(
-        token_ids=np.frombuffer(tokens, np.int32),
-        starts=_cumulate(lengths),
-        borders=np.asarray(borders, np.int32),
-        first=_cumulate(counts),
-        labels=_labels(labels),
-        teacher=_teacher(teachers),
-        keys=np.asarray([hash_id(i) for i in example_ids], np.int64),
-        example_ids=tuple(example_ids),
-        texts=tuple(np.array(texts, object).T) if as_text else None,
-    )
+        Raises:
+            FileNotFoundError: If there is no table, or a file of it is missing.
+            ValueError: If the table is damaged, of another format, or of
+                another fingerprint.
+        """
+        path = pathlib.Path(path)
+        text = (path / HEAD).read_bytes()
+        fields: dict = {"labels": None, "teacher": None}
+        try:
+            head = json.loads(text)
+            made = head["fingerprint"]
+            if head["format"] != _FORMAT or fingerprint not in (None, made):
+                raise ValueError(
+                    f"format {head['format']}, fingerprint {made!r}"
+                )
+            for name, checksum in head["checksums"].items():
+                file = path / f"{name}.npy"
+                if _checksum(file) != checksum:
+                    raise ValueError(f"{file.name!r} has another checksum")
+                # As an array: the class of what is mapped costs time.
+                fields[name] = np.asarray(np.load(file, mmap_mode="r"))
+            ids = tuple(json.loads(fields.pop("example_ids").tobytes()))
+            return cls(**fields, example_ids=ids, fingerprint=made)
+        except (ValueError, LookupError, TypeError) as error:
+            raise ValueError(
+                "`path` must hold a whole table that `TokenTable.save` saved, "
+                f"of format {_FORMAT} and the fingerprint {fingerprint!r} if "
+                "there is one; delete it, and it can be made anew. "
+                f"Received: path={str(path)!r}, {error}"
+            ) from error
 
 
 def hash_id(example_id: str) -> int:
@@ -237,68 +152,6 @@ def hash_id(example_id: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _ids_of(rows, tokenizer, max_length):
-    """The ids of originals and views, cut to a length."""
-    if tokenizer is None:
-        return [_cut(row, max_length) for row in rows]
-    texts = [as_text(row.texts) for row in rows]
-    encodings = tokenizer.encode(texts, max_length=max_length)
-    return [encoded.token_ids for encoded in encodings]
-
-
-def _border(ids: Sequence[int]) -> int:
-    """How many tokens are of segment 0: those up to the first [SEP]."""
-    # The last token is [SEP], and text never gives one.
-    return ids.index(ids[-1]) + 1
-
-
-def _cut(row, max_length):
-    """The stored ids of a row, cut as the tokenizer cuts."""
-    ids = row.token_ids
-    if not ids:
-        raise ValueError(
-            "Files without token ids need `tokenizer`, which makes them of "
-            f"the texts. Received: tokenizer=None for {row.texts!r:.80}"
-        )
-    if len(ids) <= max_length:
-        return ids
-    border, sep_id = _border(ids), ids[-1]
-    sentences = [ids[1 : border - 1]]
-    if border < len(ids):
-        sentences.append(ids[border:-1])
-    sizes = longest_first([len(s) for s in sentences], max_length)
-    cut = [ids[0]]
-    for sentence, size in zip(sentences, sizes, strict=True):
-        cut += [*sentence[:size], sep_id]
-    return cut
-
-
-def _cumulate(counts):
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-
-
-def _labels(labels):
-    missing = sum(label is None for label in labels)
-    if missing == len(labels):
-        return None
-    if missing:
-        raise ValueError(
-            "All examples must have a label, or none. Received: "
-            f"{missing} of {len(labels)} without one"
-        )
-    values = np.asarray(labels)
-    is_value = values.dtype.kind == "f"
-    return values.astype(np.float32 if is_value else np.int64)
-
-
-def _teacher(teachers):
-    sizes = {len(prediction) for prediction in teachers}
-    # A few without one, and all are given up: a batch has no gaps.
-    if 0 in sizes:
-        return None
-    if len(sizes) > 1:
-        raise ValueError(
-            "The teacher's predictions must have one length in all records. "
-            f"Received: {sorted(sizes)}"
-        )
-    return np.asarray(teachers, np.float32)
+def _checksum(path):
+    # What is empty cannot be mapped.
+    return zlib.crc32(np.memmap(path, mode="r") if path.stat().st_size else b"")

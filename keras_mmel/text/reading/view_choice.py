@@ -7,46 +7,35 @@ shards, batches, threads or restarts.
 import tensorflow as tf
 
 from keras_mmel.data import seeds
+from keras_mmel.text.reading.gathering import gather
 from keras_mmel.text.reading.token_table import TokenTable
 
 
-class Pools:
-    """Where the views of every example lie in a table, as tensors.
+def choose_groups(
+    table: TokenTable, num_views: int, seed: int, epoch, examples
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Draws the rows of groups: the original and views of its pool.
 
     Args:
         table: The ids.
-
-    Attributes:
-        first: (examples,), the row of each original.
-        views: (examples,), rows of each example, the original included.
-        keys: (examples,), hashes of the examples' ids.
-    """
-
-    def __init__(self, table: TokenTable):
-        self.first = tf.constant(table.first[:-1])
-        self.views = tf.constant(table.views)
-        self.keys = tf.constant(table.keys)
-
-
-def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
-    """Draws the rows of every group: the original and views of its pool.
-
-    Args:
-        pools: The examples.
         num_views: Size of a group.
         seed: The seed of the run.
         epoch: A scalar.
+        examples: (groups,), int64 numbers of examples.
 
     Returns:
-        Rows (examples, num_views), the original first, and whether they are
+        Rows (groups, num_views), the original first, and whether they are
         real; what is not repeats the original.
     """
-    pool = tf.cast(pools.views - 1, tf.int32)
+    spans = gather(table.first, examples[:, None] + [0, 1])
+    original = spans[:, :1]
+    pool = tf.cast(spans[:, 1] - spans[:, 0] - 1, tf.int32)
     largest = tf.reduce_max(pool)
     places = tf.range(largest)
     is_view = places < pool[:, None]
+    keys = gather(table.keys, examples)[:, None]
     ranks = seeds.ranks(
-        seed, seeds.VIEWS, epoch, pools.keys[:, None], tf.cast(places, tf.int64)
+        seed, seeds.VIEWS, epoch, keys, tf.cast(places, tf.int64)
     )
     # Padding comes last, behind all that can be drawn.
     ranks = tf.where(is_view, ranks, tf.int64.max)
@@ -56,7 +45,6 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     missing = num_views - 1 - wanted
     drawn = tf.pad(tf.cast(drawn, tf.int64), [[0, 0], [0, missing]])
     real = tf.range(num_views - 1) < pool[:, None]
-    original = pools.first[:, None]
     rows = tf.where(real, original + 1 + drawn, original)
     rows = tf.concat([original, rows], axis=1)
     real = tf.pad(real, [[0, 0], [1, 0]], constant_values=True)
@@ -64,23 +52,27 @@ def choose_groups(pools: Pools, num_views: int, seed: int, epoch):
     return rows, tf.ensure_shape(real, [None, num_views])
 
 
-def choose_one(pools: Pools, num_views: int, seed: int, epoch):
+def choose_one(
+    table: TokenTable, num_views: int, seed: int, epoch, examples
+) -> tf.Tensor:
     """Draws one row of every example: all of a group in `num_views` epochs.
 
     Args:
-        pools: The examples.
+        table: The ids.
         num_views: How many views of an example have a turn, as in a group.
         seed: The seed of the run.
         epoch: A scalar.
+        examples: (groups,), int64 numbers of examples.
 
     Returns:
-        Rows (examples, 1).
+        Rows (groups, 1).
     """
     # A cycle draws one group, and each of its epochs shows one row of it.
     cycle, turn = epoch // num_views, epoch % num_views
-    rows, real = choose_groups(pools, num_views, seed, cycle)
+    rows, real = choose_groups(table, num_views, seed, cycle, examples)
     places = tf.range(num_views, dtype=tf.int64)
-    ranks = seeds.ranks(seed, seeds.TURNS, cycle, pools.keys[:, None], places)
+    keys = gather(table.keys, examples)[:, None]
+    ranks = seeds.ranks(seed, seeds.TURNS, cycle, keys, places)
     ranks = tf.where(real, ranks, tf.int64.max)
     order = tf.argsort(ranks, axis=1, stable=True)
     # A small group begins anew within the cycle.

@@ -11,8 +11,9 @@ from keras_mmel.text import read_augmented
 from keras_mmel.text import read_plain
 from keras_mmel.text.files import InMemory
 from keras_mmel.text.files import Record
+from keras_mmel.text.reading import batches as batches_lib
 from keras_mmel.text.reading import view_choice
-from keras_mmel.text.reading.token_table import make_table
+from keras_mmel.text.reading.table_loading import make_table
 from tests.text import made_records
 from tests.text import tiny
 
@@ -115,6 +116,31 @@ class TestGroups:
             assert _equal(expected, passes(resumed)[0])
         assert counter.epoch == 3
 
+    @pytest.mark.parametrize("part", [1, 7, 45])
+    def test_rows_are_drawn_in_parts(self, table, monkeypatch, part):
+        settings = {"num_views": 7, "batch_size": 9, "seed": 1}
+        expected = passes(read_augmented(table, **settings), 2)
+        monkeypatch.setattr(batches_lib, "_PART", part)
+        found = passes(read_augmented(table, **settings), 2)
+        assert all(map(_equal, expected, found))
+
+    def test_arrays_are_read_where_they_lie(self, table):
+        """A copy of them would not change with them."""
+        own = dataclasses.replace(
+            table,
+            token_ids=table.token_ids.copy(),
+            labels=table.labels.copy(),
+            teacher=table.teacher.copy(),
+        )
+        dataset = read_augmented(own, batch_size=45)
+        passes(dataset)
+        own.token_ids[:], own.labels[:], own.teacher[:] = 11, 12, 0.5
+        ((x, y),) = passes(dataset)[0]
+        inputs = x["views"]
+        is_token = inputs["padding_mask"] == 1
+        assert set(inputs["token_ids"][is_token]) == {11}
+        assert set(y["label"]) == {12} and set(y["teacher"].flat) == {0.5}
+
     def test_every_example_once(self, table):
         dataset = read_augmented(table, batch_size=7, teacher=False)
         assert len(dataset) == 6
@@ -177,9 +203,9 @@ class TestPlain:
             table, views=3, teacher=teacher, batch_size=45, seed=2
         )
         flat = [one for r in records for one in (r, *r.views)]
-        pools = view_choice.Pools(table)
         for epoch, ((x, y),) in enumerate(passes(dataset, 4)):
-            rows = view_choice.choose_one(pools, 3, 2, epoch).numpy()[:, 0]
+            rows = view_choice.choose_one(table, 3, 2, epoch, np.arange(45))
+            rows = rows.numpy()[:, 0]
             for i, row in enumerate(rows):
                 check_row(at(x, i), flat[row].texts, tokenizer)
                 expected = records[i].label

@@ -13,7 +13,7 @@ from keras_mmel.text import label_augmented
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel.text.reading import teacher as teachers
-from keras_mmel.text.reading.token_table import make_table
+from keras_mmel.text.reading.table_loading import make_table
 from tests.text import made_records
 from tests.text import tiny
 

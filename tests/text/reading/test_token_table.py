@@ -1,16 +1,20 @@
 import dataclasses
+import os
 
 import keras_hub
 import numpy as np
 import pytest
+import tokenizers
 
 from keras_mmel.text import Tokenizer
+from keras_mmel.text import TokenTable
+from keras_mmel.text import files
 from keras_mmel.text import load_table
 from keras_mmel.text import read_augmented
 from keras_mmel.text import read_plain
 from keras_mmel.text.files import InMemory
-from keras_mmel.text.reading import token_table
-from keras_mmel.text.reading.token_table import make_table
+from keras_mmel.text.reading import table_loading
+from keras_mmel.text.reading.table_loading import make_table
 from tests.text import made_records
 
 
@@ -51,12 +55,163 @@ def test_rows_are_what_the_tokenizer_gives(tokenizer, pairs, stored, longest):
 def test_a_chunk_boundary_changes_nothing(tokenizer, monkeypatch):
     records = made_records.make_records(10, tokenizer, views=(1, 3), teacher=2)
     whole = make_table(records, tokenizer)
-    monkeypatch.setattr(token_table, "_CHUNK", 3)
+    monkeypatch.setattr(table_loading, "_CHUNK", 3)
     parts = make_table(records, tokenizer)
     for field in dataclasses.fields(whole):
         np.testing.assert_array_equal(
             getattr(whole, field.name), getattr(parts, field.name)
         )
+
+
+@pytest.mark.parametrize("longest", [5, 128])
+@pytest.mark.parametrize("kind", ["class", "value", None])
+def test_files_at_once_are_their_records_one_by_one(
+    tmp_path, tokenizer, monkeypatch, kind, longest
+):
+    """Parsed by TensorFlow, beside protobuf's objects."""
+    monkeypatch.setattr(table_loading, "_CHUNK", 7)
+    records = made_records.make_records(
+        20,
+        tokenizer,
+        pairs=True,
+        views=(0, 3),
+        teacher=1 if kind == "value" else 3,
+        regression=kind == "value",
+    )
+    if kind is None:
+        records = [dataclasses.replace(r, label=None) for r in records]
+    made_records.write(tmp_path, records, tokenizer, num_shards=3)
+    found = load_table(tmp_path, max_length=longest)
+    check_equal(found, make_table(records, None, longest))
+
+
+def check_equal(found, expected):
+    for field in dataclasses.fields(expected):
+        one, other = (getattr(table, field.name) for table in (found, expected))
+        if field.name != "fingerprint":
+            np.testing.assert_array_equal(one, other, field.name)
+            assert getattr(one, "dtype", 0) == getattr(other, "dtype", 0)
+
+
+def bytes_in(folder):
+    return {path: path.read_bytes() for path in folder.iterdir()}
+
+
+class TestSaved:
+    @pytest.fixture
+    def table(self, tokenizer):
+        records = made_records.make_records(9, tokenizer, pairs=True, teacher=2)
+        table = make_table(records, tokenizer)
+        return dataclasses.replace(table, fingerprint="0123")
+
+    def test_load_gives_what_was_saved(self, table, tmp_path):
+        ids = ("\0", "a\0", "\ud800", "ü", *table.example_ids[4:])
+        table = dataclasses.replace(table, example_ids=ids)
+        table.save(tmp_path / "new" / "table")
+        found = TokenTable.load(tmp_path / "new" / "table", "0123")
+        check_equal(found, table)
+        assert found.fingerprint == "0123"
+        # Mapped, not read.
+        assert not found.token_ids.flags.owndata
+        assert not found.token_ids.flags.writeable
+        for one in (found, table):
+            batch = next(iter(read_plain(one, batch_size=9)))
+            np.testing.assert_array_equal(batch[1], table.labels)
+
+    def test_without_labels_and_teacher(self, table, tmp_path):
+        table.save(tmp_path)
+        without = dataclasses.replace(table, labels=None, teacher=None)
+        without.save(tmp_path)
+        check_equal(TokenTable.load(tmp_path), without)
+
+    def test_every_damage_is_refused_by_name(self, table, tmp_path):
+        table.save(tmp_path)
+        named = f"{tmp_path}"
+        for path, whole in bytes_in(tmp_path).items():
+            middle = len(whole) // 2
+            flipped = bytes([whole[middle] ^ 1])
+            for damage in (
+                b"",
+                whole[:middle],
+                whole + b"0",
+                whole[:middle] + flipped + whole[middle + 1 :],
+                bytes(len(whole)),
+            ):
+                path.write_bytes(damage)
+                with pytest.raises(ValueError, match=named):
+                    TokenTable.load(tmp_path)
+            path.unlink()
+            with pytest.raises((ValueError, FileNotFoundError), match=named):
+                TokenTable.load(tmp_path)
+            path.write_bytes(whole)
+        check_equal(TokenTable.load(tmp_path), table)
+
+    def test_what_is_foreign_is_refused_by_name(self, table, tmp_path):
+        with pytest.raises(
+            FileNotFoundError, match=f"{tmp_path}/token_table.json"
+        ):
+            TokenTable.load(tmp_path)
+        for text in ("[]", "3", "{}", '{"format": 2, "fingerprint": "0123"}'):
+            (tmp_path / "token_table.json").write_text(text)
+            with pytest.raises(ValueError, match=f"format 1.*{tmp_path}"):
+                TokenTable.load(tmp_path)
+        table.save(tmp_path)
+        with pytest.raises(ValueError, match=f"'4567'.*{tmp_path}.*'0123'"):
+            TokenTable.load(tmp_path, "4567")
+
+    def test_texts_are_not_saved(self, tokenizer, tmp_path):
+        records = made_records.make_records(3, tokenizer)
+        table = make_table(records, None, as_text=True)
+        with pytest.raises(ValueError, match="a table of texts"):
+            table.save(tmp_path)
+
+    def test_a_cache_is_of_these_files_and_this_tokenizer(
+        self, tokenizer, tmp_path, monkeypatch
+    ):
+        def caches():
+            return {path.name for path in folder.glob("table-*")}
+
+        folder = tmp_path / "data"
+        records = made_records.make_records(9, tokenizer, teacher=2)
+        made_records.write(folder, records, tokenizer)
+        first = load_table(folder, cache=folder)
+        (name,) = caches()
+        assert name == f"table-{first.fingerprint}"
+        # The same tokenizer says nothing new.
+        monkeypatch.setattr(table_loading, "_gather", None)
+        for given in (None, tokenizer):
+            again = load_table(folder, given, cache=folder)
+            check_equal(again, first)
+            assert not again.token_ids.flags.owndata
+        monkeypatch.undo()
+        # One that was killed while it was made is made again.
+        (folder / name / "token_table.json").unlink()
+        check_equal(load_table(folder, cache=folder), first)
+        (folder / name / "starts.npy").write_bytes(b"")
+        with pytest.raises(ValueError, match=f"{name}.*starts"):
+            load_table(folder, cache=folder)
+        load_table(folder, max_length=5, cache=folder)
+        pieces = tokenizer.vocabulary
+        vocabulary = {piece: i for i, piece in enumerate(pieces[::-1])}
+        other = Tokenizer(tokenizers.BertWordPieceTokenizer(vocabulary))
+        load_table(folder, other, cache=folder)
+        assert len(caches()) == 3
+        # As if written anew.
+        shard = next(iter(folder.glob("*.tfrecord*")))
+        os.utime(shard, ns=(1, 1))
+        assert load_table(folder, cache=folder).fingerprint not in (
+            first.fingerprint
+        )
+        assert len(caches()) == 4
+        assert len(list(files.read_records(folder))) == 9
+
+    def test_what_no_cache_is_for(self, table, tokenizer, tmp_path):
+        source = InMemory(made_records.make_records(3, tokenizer), "class")
+        for data in (table, source):
+            with pytest.raises(ValueError, match="`cache` keeps the token ids"):
+                load_table(data, tokenizer, cache=tmp_path)
+        with pytest.raises(ValueError, match="as_text=True"):
+            load_table(tmp_path, as_text=True, cache=tmp_path)
 
 
 def test_missing_predictions_are_none_at_all(tokenizer):

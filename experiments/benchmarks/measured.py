@@ -1,0 +1,143 @@
+"""What the package that is imported costs: run by `since`, in new processes.
+
+    python -P experiments/benchmarks/measured.py CASE [ARGUMENT ...]
+
+Prints a JSON object of figures. It stands alone, since `since` runs it with the
+package of an earlier commit, too.
+"""
+
+import json
+import os
+import sys
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import tensorflow as tf
+
+import keras_mmel
+from keras_mmel.text import TokenTable
+from keras_mmel.text import load_table
+from keras_mmel.text import read_augmented
+
+ROWS = 21
+MEGABYTE = 2**20
+
+
+def memory(name: str) -> float:
+    """Megabytes of this process: "VmRSS" now, "VmHWM" at its peak."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines[name].split()[0]) / 1024
+
+
+def forget_peak() -> None:
+    """Lets the peak begin anew."""
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
+
+
+def crops(*num_views: str) -> dict[str, float]:
+    """CPU microseconds of a view of a CIFAR image, at so many views."""
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (6400, 32, 32, 3), "uint8")
+    examples = tf.data.Dataset.from_tensor_slices((images, range(6400)))
+    augment = keras_mmel.data.crop_and_flip(4)
+    found = {}
+    for views in map(int, num_views):
+        groups = keras_mmel.data.group_views(
+            examples, augment, views, 128, seed=0
+        )
+        for _ in range(2):  # the second one counts
+            start = time.process_time()
+            for _ in groups:
+                pass
+            spent = time.process_time() - start
+        found[f"`crop_and_flip`, {views} views: a view, CPU us"] = (
+            1e6 * spent / 6400 / views
+        )
+    return found
+
+
+def loading(small: str, folder: str) -> dict[str, float]:
+    """What `load_table` costs a row, and its peak beside the table."""
+    load_table(small)
+    forget_peak()
+    before, start = memory("VmRSS"), time.process_time()
+    table = load_table(folder)
+    spent, peak = time.process_time() - start, memory("VmHWM") - before
+    return {
+        "`load_table`: a row, CPU us": 1e6 * spent / len(table.borders),
+        "`load_table`: what its peak adds, to the table": (
+            peak / megabytes(table)
+        ),
+    }
+
+
+def megabytes(table: TokenTable) -> float:
+    """Megabytes of the arrays of a table and of its ids."""
+    size = sum(getattr(one, "nbytes", 0) for one in vars(table).values())
+    return (size + sum(map(sys.getsizeof, table.example_ids))) / MEGABYTE
+
+
+def make(examples: int, length: int) -> TokenTable:
+    """A table of so many originals with 20 views each, of one length."""
+    rows = examples * ROWS
+    return TokenTable(
+        np.full(rows * length, 7, np.int32),
+        np.arange(rows + 1) * length,
+        np.full(rows, length, np.int32),
+        np.arange(examples + 1) * ROWS,
+        np.arange(examples) % 3,
+        None,
+        np.random.default_rng(0).integers(0, 2**62, examples),
+        tuple(map(str, range(examples))),
+    )
+
+
+def saving(folder: str, examples: str, length: str) -> dict[str, float]:
+    """Saves a table, for `saved`."""
+    make(int(examples), int(length)).save(folder)
+    return {}
+
+
+def saved(folder: str) -> dict[str, float]:
+    """CPU seconds to load a table that was saved."""
+    start = time.process_time()
+    TokenTable.load(folder)
+    return {
+        "`TokenTable.load` at the size of MNLI with 20 views, CPU s": (
+            time.process_time() - start
+        )
+    }
+
+
+def reading(examples: str, length: str) -> dict[str, float]:
+    """Memory of a reader up to the first batch, and what a batch costs."""
+    start = memory("VmRSS")
+    table = make(int(examples), int(length))
+    batches = iter(read_augmented(table, num_views=5, batch_size=32))
+    next(batches)
+    size, count = table.token_ids.nbytes / MEGABYTE, 400
+    now, peak = memory("VmRSS"), memory("VmHWM")
+    before = time.process_time()
+    for _ in range(count):
+        next(batches)
+    spent = time.process_time() - before
+    name = f"`read_augmented`, {int(examples):,} x {ROWS} rows of {length}"
+    return {
+        f"{name}: what the process adds to its start, to the ids": (
+            (now - start) / size
+        ),
+        f"{name}: the same at its peak": (peak - start) / size,
+        f"{name}: the process, GB": now * MEGABYTE / 1e9,
+        f"{name}: the same at its peak, GB": peak * MEGABYTE / 1e9,
+        f"{name}: a batch of 32 groups of 5, CPU ms": 1e3 * spent / count,
+    }
+
+
+CASES = {one.__name__: one for one in (crops, loading, saving, saved, reading)}
+
+if __name__ == "__main__":
+    print(json.dumps(CASES[sys.argv[1]](*sys.argv[2:])))
