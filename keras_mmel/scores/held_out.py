@@ -1,5 +1,6 @@
 """Held-out data in the forms that Keras takes: arrays, `PyDataset`, batches."""
 
+import contextlib
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -50,6 +51,24 @@ def example_batch(data: Any) -> Any:
         data = data[0]
     batch = getattr(data, "element_spec", data)
     return batch if isinstance(batch, tuple) else None
+
+
+@contextlib.contextmanager
+def first_epoch(batches: Any) -> Iterator[None]:
+    """Makes groups that have new views in every pass be those of the first.
+
+    Args:
+        batches: A dataset, maybe with an `epoch_counter`, or anything else.
+    """
+    counter = getattr(batches, "epoch_counter", None)
+    before = counter and counter.epoch
+    if counter:
+        counter.set_epoch(counter.initial_epoch)
+    try:
+        yield
+    finally:
+        if counter:
+            counter.set_epoch(before)
 
 
 def _slices(arrays: Any, size: int) -> Iterator:
