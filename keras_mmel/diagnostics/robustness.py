@@ -25,7 +25,7 @@ _Z = 1.959964  # of the normal distribution, for 95 %
 _NOTES = {
     "Score by view": "Broken: right as they are, and wrong under this view.",
     "By class": "Right, in percent, hardest class first, worst view marked.",
-    "Confusions": "A view causes them. Of the class, right as they are.",
+    "Confusions": "By a view; of the class's examples, right as they are.",
     "Examples": "Below a view what it is taken for, and the probability of it.",
 }
 
@@ -160,7 +160,7 @@ class _Card:
 
     def summary(self):
         """Tiles, and what stands out."""
-        rate = ("examples a second", f"{self.rate:.3g}")
+        rate = ("examples a second", f"{self.rate:,.1f}")
         if self.found is None:
             kinds = ("original_loss", "mean_loss", "worst_loss")
             return page.tiles(
@@ -195,7 +195,8 @@ class _Card:
         if self.found is None:
             rows = self.scores.table()[: self.mask.shape[1] + 1]
             return [*zip(*rows, strict=True)][1:]
-        shown: list = [f"right, % (95 % interval) {self.name}"]
+        place = self.name.partition(" ")[0]
+        shown: list = [f"right, % (95 % interval) {place}"]
         for of_view, right in zip(self.mask.T, self.right.T, strict=True):
             low, high = wilson(right.sum(), max(of_view.sum(), 1))
             share = right.sum() / max(of_view.sum(), 1)
@@ -223,7 +224,8 @@ class _Card:
             rows.append((np.nanmean(values), [self._class(label), *cells]))
         rows.sort(key=lambda row: row[0])
         shown = [cells for _, cells in rows[:_CLASSES]]
-        return page.table([["class", *self.scores.view_names], *shown])
+        table = page.table([["class", *self.scores.view_names], *shown])
+        return page.Html(f'<div class="narrow">{table}</div>')
 
     def _confusions(self):
         found, places = self.found, np.nonzero(self.broken)
