@@ -2,8 +2,9 @@
 
 Read `grouping` first: `group_views`, and how a batch becomes groups. The other
 files serve it: `arguments` (mistakes), `epochs` (which epoch a pass is),
-`seeds` (random numbers), `cropping` and `lifting` (what makes views), `chance`
-(numbers that no seed controls). `grids` makes groups without chance.
+`randomness` (seeds, and numbers that none controls), `cropping`, `turning` and
+`lifting` (what makes views). `grids` makes groups without chance, such as those
+of `corrupting`.
 """
 
 # ruff: noqa: E402
@@ -12,6 +13,7 @@ from keras_mmel import extras
 # Before the files that import it, for the line that says what is missing.
 extras.need("tensorflow")
 
+from keras_mmel.data.corrupting import corruptions
 from keras_mmel.data.cropping import crop_and_flip
 from keras_mmel.data.epochs import EpochCounter
 from keras_mmel.data.grids import grid_views
@@ -21,6 +23,7 @@ from keras_mmel.data.turning import turn_and_shift
 
 __all__ = [
     "EpochCounter",
+    "corruptions",
     "crop_and_flip",
     "grid_views",
     "group_views",

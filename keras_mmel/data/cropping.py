@@ -5,7 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
-from keras_mmel.data import seeds as seeds_lib
+from keras_mmel.data.randomness import seeds as seeds_lib
 
 # Augmented views for which the table of `_cut` costs less than it saves.
 _TABLE_FROM = 4

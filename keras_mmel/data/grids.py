@@ -1,6 +1,7 @@
 """Groups of fixed transformations, to score a model on."""
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 
 import keras
@@ -9,13 +10,13 @@ import tensorflow as tf
 
 from keras_mmel.counts import check_count
 from keras_mmel.data import arguments
-from keras_mmel.data import chance
 from keras_mmel.data.lifting import PerView
+from keras_mmel.data.randomness import chance
 
 
 def grid_views(
     dataset: tf.data.Dataset,
-    transformations: Sequence[Callable],
+    transformations: Sequence[Callable] | Mapping[str, Callable],
     batch_size: int,
     *,
     augment_labels: bool | None = None,
@@ -30,7 +31,8 @@ def grid_views(
         dataset: (x, y) or (x, y, sample_weight), one example at a time.
         transformations: Functions from x of one example to one of its shape,
             without chance; `keras.layers.RandomRotation((0.1, 0.1))`, which
-            draws from a range of one number, is one too.
+            draws from a range of one number, is one too. In a dict they have
+            names, by which `evaluate_views` and reports call their views.
         batch_size: Groups per batch; the last batch may have fewer.
         augment_labels: Whether labels move with the views: transformations
             then take x and y of one example and give both, and y becomes
@@ -39,31 +41,30 @@ def grid_views(
             says that they stay right.
 
     Returns:
-        A `tf.data.Dataset` in the data contract, in the order of `dataset`.
+        A `tf.data.Dataset` in the data contract, in the order of `dataset`. Its
+        `view_names`, where there are names, begins with `"original"`.
 
     Raises:
         TypeError: If `dataset` is no `tf.data.Dataset`, or a layer is to move
             labels.
         ValueError: If there is no transformation, one draws by chance, or one
-            changes the shape, or the dtype of labels.
+            changes the shape, or the dtype of labels; or if one is called
+            `"original"`.
 
     Example:
 
     ```python
-    turned = [keras.layers.RandomRotation((a, a)) for a in (-0.1, 0.1)]
-    groups = keras_mmel.data.grid_views(examples, turned, batch_size=64)
-    mmel.evaluate_views(groups)["worst_accuracy"]
+    turns = {"left": 0.1, "right": -0.1}
+    turns = {k: keras.layers.RandomRotation((a, a)) for k, a in turns.items()}
+    groups = keras_mmel.data.grid_views(examples, turns, batch_size=64)
+    print(keras_mmel.evaluate_views(model, groups, by_view=True))
     ```
     """
     batch_size = check_count("batch_size", batch_size, 1)
     arguments.check_elements(dataset, augment_labels)
-    transformations = list(transformations)
-    if not transformations:
-        raise ValueError(
-            "`transformations` must hold at least one function. Received: none"
-        )
+    names, functions = _with_names(transformations)
     augmented = 2 if augment_labels else 1  # x and y, or x alone
-    for transform in transformations:
+    for transform in functions:
         if augment_labels and isinstance(transform, (keras.Layer, PerView)):
             raise TypeError(
                 "With `augment_labels`, `transformations` must be functions "
@@ -74,7 +75,7 @@ def grid_views(
 
     def to_group(*example):
         inputs, rest = example[:augmented], example[augmented:]
-        transformed = [transform(*inputs) for transform in transformations]
+        transformed = [transform(*inputs) for transform in functions]
         if augment_labels:
             transformed = [arguments.check_pair(views) for views in transformed]
         else:
@@ -102,7 +103,25 @@ def grid_views(
     options = tf.data.Options()
     options.autotune.enabled = False  # as in `epochs.count_passes`
     groups = groups.batch(batch_size).prefetch(tf.data.AUTOTUNE)
-    return groups.with_options(options)
+    groups = groups.with_options(options)
+    if names:
+        groups.view_names = names
+    return groups
+
+
+def _with_names(transformations):
+    """Names of the views, or None, and the functions that make them."""
+    names, functions = None, transformations
+    if isinstance(transformations, Mapping):
+        names = ["original", *transformations]
+        functions = transformations.values()
+    functions = list(functions)
+    if not functions or (names and "original" in names[1:]):
+        raise ValueError(
+            "`transformations` must hold at least one function, and none of "
+            f'the name "original", that of view 0. Received: {names}'
+        )
+    return names, functions
 
 
 def _common_dtype(dtypes):

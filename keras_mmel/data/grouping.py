@@ -15,10 +15,10 @@ import tensorflow as tf
 from keras_mmel import arrays
 from keras_mmel import counts
 from keras_mmel.data import arguments
-from keras_mmel.data import chance
 from keras_mmel.data import epochs
-from keras_mmel.data import seeds as seeds_lib
 from keras_mmel.data.lifting import PerView
+from keras_mmel.data.randomness import chance
+from keras_mmel.data.randomness import seeds as seeds_lib
 
 
 def group_views(

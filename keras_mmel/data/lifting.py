@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel.data import arguments
-from keras_mmel.data import chance
-from keras_mmel.data import seeds as seeds_lib
+from keras_mmel.data.randomness import chance
+from keras_mmel.data.randomness import seeds as seeds_lib
 
 # Keras's layers for images, which take a dict with their labels as well. The
 # class has no public name of its own.

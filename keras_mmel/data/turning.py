@@ -6,7 +6,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
-from keras_mmel.data import seeds as seeds_lib
+from keras_mmel.data.randomness import seeds as seeds_lib
 from keras_mmel.formulas import is_number
 
 # Random numbers are multiples of 1 / 2^24, which float32 holds exactly.
@@ -95,7 +95,7 @@ def turn_and_shift(
         if flip:
             is_mirrored = (_uniform(keys, 3) < 0.5)[:, None, None, None]
             copies = tf.where(is_mirrored, tf.reverse(copies, [2]), copies)
-        turned = _turn(copies, angles, down, right)
+        turned = turn(copies, angles, down, right)
         return tf.reshape(turned, (batch, views, *images.shape[1:]))
 
     return augment
@@ -124,8 +124,20 @@ def draw_turns(
     return angles, down, right
 
 
-def _turn(images, degrees, down, right):
-    """Turns each image counterclockwise about its middle, then shifts it."""
+def turn(
+    images: tf.Tensor, degrees: tf.Tensor, down: tf.Tensor, right: tf.Tensor
+) -> tf.Tensor:
+    """Turns each image counterclockwise about its middle, then shifts it.
+
+    Args:
+        images: (images, height, width, channels).
+        degrees: (images,) float32.
+        down: (images,) float32, in pixels.
+        right: Likewise.
+
+    Returns:
+        Float32 of the same shape; where nothing was, zeros.
+    """
     angle = degrees * (math.pi / 180)
     height, width = images.shape[1:3]
     cos, sin = tf.cos(angle), tf.sin(angle)

@@ -17,6 +17,7 @@ from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
+from keras_mmel.tasks.preprocessing import DECODED
 
 # Groups that go through the model at once, at most.
 _AT_ONCE = 32
@@ -181,14 +182,14 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
 
     Returns:
         For each group a list of texts, the sentences of a pair with `‖`
-        between them; None without a tokenizer.
+        between them; None without a tokenizer, unless the inputs are texts.
 
     Raises:
         ValueError: If there is a tokenizer without a vocabulary, or no token
             ids, or such that it does not have.
     """
     if tokenizer is None:
-        return None
+        return _strings(probe)
     if not hasattr(tokenizer, "vocabulary"):
         raise ValueError(
             "`tokenizer` must have a `vocabulary`, a list of the pieces. "
@@ -197,6 +198,22 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
     texts: list = []
     for x, _ in probe.batches:
         texts += _decoded(x["views"], tokenizer.vocabulary)
+    return texts
+
+
+def _strings(probe):
+    """The views that are strings, or None."""
+    texts: list = []
+    for x, _ in probe.batches:
+        leaves = keras.tree.flatten(x["views"])
+        if any(
+            leaf.dtype.kind not in "OSU" or leaf.ndim != 2 for leaf in leaves
+        ):
+            return None
+        for group in zip(*map(DECODED, leaves), strict=True):
+            texts.append(
+                [" ‖ ".join(view) for view in zip(*group, strict=True)]
+            )
     return texts
 
 

@@ -227,10 +227,9 @@ def _view(run, group, view):
     else:
         content = page.marked(run.texts[group][0], run.texts[group][view])
     weight, loss = run.weights[-1][group, view], run.losses[-1][group, view]
-    width = 100 * np.clip(np.nan_to_num(weight), 0, 1)
+    bar = page.bar(np.clip(np.nan_to_num(weight), 0, 1))
     return (
-        f'<div class="view">{content}<div class="track">'
-        f'<div class="bar" style="width:{width:.1f}%"></div></div>'
+        f'<div class="view">{content}{bar}'
         f'<div class="label">{page.escape(name)}: weight {weight:.2f}, '
         f"loss {loss:.3g}</div></div>"
     )

@@ -80,6 +80,14 @@ def tiles(values: Sequence[tuple[str, str]]) -> Html:
     return Html(f'<div class="tiles">{cells}</div>')
 
 
+def bar(share: float) -> Html:
+    """A bar that is filled from the left, by a share from 0 to 1."""
+    return Html(
+        '<div class="track"><div class="bar" '
+        f'style="width:{100 * share:.1f}%"></div></div>'
+    )
+
+
 def bullets(lines: Sequence[str]) -> Html:
     """A list of sentences, nothing where there are none."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)

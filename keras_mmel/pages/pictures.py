@@ -12,6 +12,8 @@ from keras_mmel.pages import page
 
 # Pictures are kept in memory and in files with every run.
 LARGEST_SIDE = 64
+# Bytes up to here are of another scale, as digits from 0 to 16 are.
+_DARK = 31
 _INK = (213, 94, 0)
 _TRACK = (226, 226, 226)
 
@@ -46,10 +48,10 @@ def find_images(views: Any) -> np.ndarray | None:
 def thumbnails(images: np.ndarray) -> np.ndarray:
     """Images as small pictures to look at.
 
-    Images of bytes keep their values and floats from 0 to 1 are scaled. All
-    others, such as standardized ones, are stretched from the darkest to the
-    brightest percent of each channel. Sides above 64 pixels are reduced by an
-    integer factor.
+    Images of bytes keep their values, unless all are below 32, and floats from
+    0 to 1 are scaled. All others, such as standardized ones, are stretched from
+    the darkest to the brightest percent of each channel. Sides above 64 pixels
+    are reduced by an integer factor.
 
     Args:
         images: From `find_images`.
@@ -66,7 +68,7 @@ def thumbnails(images: np.ndarray) -> np.ndarray:
     _, views, *sides, channels = images.shape
     factor = -(-max(sides) // LARGEST_SIDE)
     height, width = (max(side // factor, 1) for side in sides)
-    is_bytes = images.dtype == np.uint8
+    is_bytes = images.dtype == np.uint8 and images.max(initial=0) > _DARK
     images = np.nan_to_num(images.astype("float32"), posinf=0.0, neginf=0.0)
     if factor > 1 and min(sides) >= factor:
         images = images[:, :, : height * factor, : width * factor]

@@ -1,5 +1,6 @@
 """Held-out data in the forms that Keras takes: arrays, `PyDataset`, batches."""
 
+import contextlib
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -69,6 +70,24 @@ def epoch_counter_of(data: Any) -> Any:
     if counter is not None or len(sources) != 1 or is_repeated:
         return counter
     return epoch_counter_of(sources[0])
+
+
+@contextlib.contextmanager
+def first_epoch(batches: Any) -> Iterator[None]:
+    """Makes groups that have new views in every pass be those of the first.
+
+    Args:
+        batches: A dataset, maybe with an epoch counter, or anything else.
+    """
+    counter = epoch_counter_of(batches)
+    before = counter and counter.epoch
+    if counter:
+        counter.set_epoch(counter.initial_epoch)
+    try:
+        yield
+    finally:
+        if counter:
+            counter.set_epoch(before)
 
 
 def _slices(arrays: Any, size: int) -> Iterator:

@@ -14,8 +14,11 @@ from keras_mmel import contract
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.scores import view_values
+from keras_mmel.scores.by_view import ScoresByView
+from keras_mmel.scores.by_view import choices_of
+from keras_mmel.scores.by_view import names_of_views
 from keras_mmel.scores.held_out import batches_of
-from keras_mmel.scores.held_out import epoch_counter_of
+from keras_mmel.scores.held_out import first_epoch
 from keras_mmel.scores.summary import named_scores
 from keras_mmel.tasks import preprocessing
 
@@ -28,6 +31,7 @@ def evaluate_views(
     sample_weight: Any = None,
     batch_size: int = 32,
     steps: int | None = None,
+    by_view: bool = False,
 ) -> dict[str, float]:
     r"""Scores a compiled model on groups of views.
 
@@ -66,9 +70,13 @@ def evaluate_views(
             of them by output.
         batch_size: Groups in a batch, where `x` holds arrays.
         steps: Batches to take; all where it is None.
+        by_view: Whether to tell each view and each class apart.
 
     Returns:
-        Names and values of the scores.
+        Names and values of the scores. With `by_view` this dict is a
+        `keras_mmel.scores.ScoresByView`: it has each score by view and by
+        class, and that of the mean prediction over the views, and shows them
+        as a table. Views have the names that `grid_views` was given.
 
     Raises:
         ValueError: If the model is not compiled, `x` holds no groups, or no
@@ -77,8 +85,10 @@ def evaluate_views(
     Example:
 
     ```python
-    scores = keras_mmel.evaluate_views(model, groups)
+    scores = keras_mmel.evaluate_views(model, groups, by_view=True)
     scores["worst_accuracy"]  # right under every view
+    scores.by_view["accuracy"]["turned"]
+    print(scores)
     ```
     """
     data = x
@@ -90,7 +100,7 @@ def evaluate_views(
             'x={"views": x}, which need `y`; batches bring their own. '
             f"Received: x of type {type(x).__name__}, y={type(y).__name__}"
         )
-    return ViewScorer(model)(batches_of(data, batch_size), steps)
+    return ViewScorer(model, by_view)(batches_of(data, batch_size), steps)
 
 
 class ViewScorer:
@@ -98,18 +108,19 @@ class ViewScorer:
 
     Args:
         model: A compiled model.
+        by_view: Whether to tell views and classes apart.
 
     Raises:
         ValueError: If it is not compiled.
     """
 
-    def __init__(self, model: keras.Model):
+    def __init__(self, model: keras.Model, by_view: bool = False):
         if not getattr(model, "compiled", False) or not model._compile_loss:
             raise ValueError(
                 "`evaluate_views` needs a compiled loss. Call `compile()` "
                 f"before. Received: model={model!r}"
             )
-        self._model = model
+        self._model, self._by_view = model, by_view
         self._metrics: Any = None  # found with the first batch
         self._step: Callable = self._values
         if keras.backend.backend() == "tensorflow" and not model.run_eagerly:
@@ -132,23 +143,18 @@ class ViewScorer:
         Raises:
             ValueError: If a batch holds no groups, or there is none.
         """
-        # Groups with new views in every pass: always those of the first.
-        counter = epoch_counter_of(batches)
-        before = counter and counter.epoch
-        if counter:
-            counter.set_epoch(counter.initial_epoch)
-        try:
+        with first_epoch(batches):
             taken = itertools.islice(batches, steps)
             of_batches = [self._arrays(batch) for batch in taken]
-        finally:
-            if counter:
-                counter.set_epoch(before)
         if not of_batches:
             raise ValueError(
                 "There was no batch to evaluate: `x` is empty. "
                 f"Received: x of type {type(batches).__name__}"
             )
         values = keras.tree.map_structure(_joined, *of_batches)
+        if self._by_view:
+            names = names_of_views(batches, values.mask.shape[1])
+            return ScoresByView(values, self._metrics, names)
         return named_scores(values, self._metrics)
 
     def _arrays(self, batch):
@@ -166,8 +172,12 @@ class ViewScorer:
         )
         if self._metrics is None:
             self._metrics = view_values.find_metrics(self._model, x, y)
+        choices = None
+        if self._by_view:
+            views = keras.tree.flatten(x["views"])[0].shape[1]
+            choices = ops.convert_to_tensor(choices_of(views))
         with _no_gradient():
-            values = self._step(x, y, weight)
+            values = self._step(x, y, weight, choices)
         return keras.tree.map_structure(
             lambda value: to_numpy(value).astype("float64"), values
         )

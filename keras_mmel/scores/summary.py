@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,61 @@ from keras_mmel.scores import view_values
 _SCORE = re.compile(
     "(.*_)?(original|mean|worst)_(.*_)?(?P<kind>loss|nll|ece|accuracy)"
 )
+
+
+class Scored(NamedTuple):
+    """One score of each view of all data.
+
+    Attributes:
+        name: As `evaluate` calls it.
+        value: Float64 `(examples, num_views)`.
+        counts: What each view counts, of the same shape: 0 for padding.
+        higher_is_better: None where nobody knows.
+    """
+
+    name: str
+    value: np.ndarray
+    counts: np.ndarray
+    higher_is_better: bool | None
+
+
+def scored(
+    values: view_values.Values,
+    metrics: Mapping[str, view_values.ViewMetric],
+) -> list[Scored]:
+    """Lists the scores of each view: loss, metrics, then NLL.
+
+    Args:
+        values: Float64 arrays of all data.
+        metrics: What the metrics of `values` are, by the same names.
+
+    Returns:
+        The scores that are means over examples.
+
+    Raises:
+        ValueError: If the original of a group is padding.
+    """
+    mask = values.mask.astype(bool)
+    if not mask[:, 0].all():
+        raise ValueError(
+            'The original, view 0, must be a real view: "mask" must be '
+            f"True there. Received: False in {(~mask[:, 0]).sum()} groups"
+        )
+    # As in Keras, what layers add is not weighted by examples.
+    loss = values.loss * values.weight + values.layers.mean()
+    found = [Scored("loss", loss, mask, False)]
+    for name, metric in metrics.items():
+        # A metric of that name would hide the compiled loss.
+        if name in values.metrics and name != "loss":
+            value, count = values.metrics[name]
+            better = metric.higher_is_better
+            found.append(Scored(name, value, count * mask, better))
+    for prefix, classifier in values.classifiers.items():
+        nll = f"{prefix}nll"
+        # A metric that the user calls "nll" is the user's.
+        if nll not in values.metrics:
+            found.append(Scored(nll, classifier.nll, mask, False))
+    return found
 
 
 def named_scores(
@@ -30,32 +86,13 @@ def named_scores(
     Raises:
         ValueError: If the original of a group is padding.
     """
-    mask, weight = values.mask.astype(bool), values.weight[:, 0]
-    if not mask[:, 0].all():
-        raise ValueError(
-            'The original, view 0, must be a real view: "mask" must be '
-            f"True there. Received: False in {(~mask[:, 0]).sum()} groups"
-        )
-    equal = np.ones_like(weight)
-    scores = of_views("loss", values.loss, mask, weight, False)
-    # As in Keras, what layers add is not weighted by examples.
-    of_layers = float(values.layers.mean())
-    scores = {name: score + of_layers for name, score in scores.items()}
-    for name, metric in metrics.items():
-        # A metric of that name would hide the compiled loss.
-        if name not in values.metrics or name == "loss":
-            continue
-        value, count = values.metrics[name]
+    scores, mask = {}, values.mask.astype(bool)
+    for name, value, count, better in scored(values, metrics):
         of_originals = count[:, 0] / (count[:, 0].mean() or 1.0)
         # A view of which a mask leaves nothing says nothing.
         counted = mask & ((count != 0) | (count[:, :1] == 0))
-        better = metric.higher_is_better
         scores |= of_views(name, value, counted, of_originals, better)
     for prefix, classifier in values.classifiers.items():
-        nll = f"{prefix}nll"
-        # A metric that the user calls "nll" is the user's.
-        if nll not in values.metrics:
-            scores |= of_views(nll, classifier.nll, mask, equal, False)
         for kind, views in (("original", np.s_[:, 0]), ("mean", mask)):
             scores[f"{kind}_{prefix}ece"] = calibration_error(
                 classifier.confidence[views], classifier.right[views]

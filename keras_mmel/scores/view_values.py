@@ -52,12 +52,19 @@ class Classifier(NamedTuple):
     Attributes:
         nll: Negative log-likelihood in nats, without label smoothing.
         confidence: Probability of the predicted class.
-        right: 1 where that class is the label, else 0.
+        predicted: That class.
+        label: The class of the label.
     """
 
     nll: Any
     confidence: Any
-    right: Any
+    predicted: Any
+    label: Any
+
+    @property
+    def right(self) -> Any:
+        """Whether the predicted class is the label."""
+        return self.predicted == self.label
 
 
 class Values(NamedTuple):
@@ -72,6 +79,8 @@ class Values(NamedTuple):
         metrics: Each metric by its name.
         classifiers: Each output that is a classifier, by what is before the
             names of its scores.
+        of_means: What the mean predictions over the views are, by the same
+            names: each `(examples, choices of views)`.
         mask: False for padding.
         weight: The sample weight, `(examples, 1)`.
     """
@@ -80,6 +89,7 @@ class Values(NamedTuple):
     layers: Any
     metrics: dict[str, Counted]
     classifiers: dict[str, Classifier]
+    of_means: dict[str, Classifier]
     mask: Any
     weight: Any
 
@@ -133,6 +143,7 @@ def view_values(
     x: Any,
     y: Any,
     sample_weight: Any = None,
+    choices: Any = None,
 ) -> Values:
     """Computes the values of every view of a batch, in inference mode.
 
@@ -142,6 +153,8 @@ def view_values(
         x: A batch of groups, as tensors.
         y: The labels of the batch, of examples or of views.
         sample_weight: None, `(batch,)`, or a nest of them by output.
+        choices: Float32 `(choices, num_views)`, 1 for the views whose mean
+            prediction is asked for, the original among them; or None.
 
     Returns:
         `Values`.
@@ -165,12 +178,18 @@ def view_values(
     # What metrics and classifiers compare each row of the prediction with.
     label_rows = contract.split_labels(y).rows(sizes)
     outputs = compiled.pair_outputs(loss, None, label_rows, prediction, names)
-    classifiers = {}
+    classifiers, of_means = {}, {}
     for output in outputs:
-        classifier = _classifier(output, sizes)
-        if classifier is not None:
-            prefix = f"{output.name}_" if len(outputs) > 1 else ""
-            classifiers[prefix] = classifier
+        found = _classified(output)
+        if found is None:
+            continue
+        prefix = f"{output.name}_" if len(outputs) > 1 else ""
+        nll, probabilities, label = found
+        of_rows = _classifier(nll, probabilities, label)
+        classifiers[prefix] = _grouped(of_rows, sizes)
+        # A mean of predictions for different labels says nothing.
+        if choices is not None and contract.split_labels(y).of_views is None:
+            of_means[prefix] = _of_means(probabilities, label, choices, sizes)
     of_layers = sum(ops.cast(value, "float32") for value in model.losses)
     return Values(
         loss=losses,
@@ -179,6 +198,7 @@ def view_values(
             model, metrics, label_rows, prediction, sample_weight, sizes
         ),
         classifiers=classifiers,
+        of_means=of_means,
         mask=ops.ones_like(losses) if sizes.mask is None else sizes.mask,
         weight=weight,
     )
@@ -228,21 +248,17 @@ def _counted(value, mask):
     return Counted(ops.divide_no_nan(total, count), count)
 
 
-def _classifier(output, sizes):
-    """The output's `Classifier`, or None where it is none."""
+def _classified(output):
+    """NLL, probabilities and label of each row, or None for no classifier."""
     twin = soft_targets.soft_twin(output.loss)
     shape = output.prediction.shape
     if twin is None or len(shape) > 2:
         return None
     if twin.kind == "categorical":
-        of_rows = _categorical(output, twin)
-    elif twin.kind == "binary" and (len(shape) == 1 or shape[1] == 1):
-        of_rows = _binary(output, twin)
-    else:
-        return None
-    return keras.tree.map_structure(
-        lambda rows: sizes.group(ops.cast(rows, "float32")), of_rows
-    )
+        return _categorical(output, twin)
+    if twin.kind == "binary" and (len(shape) == 1 or shape[1] == 1):
+        return _binary(output, twin)
+    return None
 
 
 def _categorical(output, twin):
@@ -253,10 +269,7 @@ def _categorical(output, twin):
     nll = keras.losses.sparse_categorical_crossentropy(
         label, prediction, twin.from_logits
     )
-    probabilities = twin.target(prediction)
-    top_class = ops.cast(ops.argmax(probabilities, axis=-1), "int32")
-    confidence = ops.max(probabilities, axis=-1)
-    return Classifier(nll, confidence, ops.equal(top_class, label))
+    return nll, twin.target(prediction), label
 
 
 def _binary(output, twin):
@@ -266,6 +279,33 @@ def _binary(output, twin):
     alike = ops.reshape(label, ops.shape(prediction))
     nll = keras.losses.binary_crossentropy(alike, prediction, twin.from_logits)
     probability = ops.reshape(twin.target(prediction), (-1,))
-    confidence = ops.maximum(probability, 1 - probability)
-    right = ops.equal(probability > 0.5, label > 0.5)
-    return Classifier(nll, confidence, right)
+    both = ops.stack([1 - probability, probability], axis=1)
+    return nll, both, ops.cast(label > 0.5, "int32")
+
+
+def _classifier(nll, probabilities, label):
+    confidence = ops.max(probabilities, axis=-1)
+    predicted = ops.cast(ops.argmax(probabilities, axis=-1), "int32")
+    return Classifier(nll, confidence, predicted, label)
+
+
+def _of_means(probabilities, label, choices, sizes):
+    """The `Classifier` of mean predictions, a column for each choice."""
+    shape = (sizes.batch, sizes.views, probabilities.shape[-1])
+    probabilities = ops.reshape(ops.cast(probabilities, "float32"), shape)
+    chosen = ops.broadcast_to(choices, (sizes.batch, *ops.shape(choices)))
+    if sizes.mask is not None:
+        chosen *= ops.cast(sizes.mask, "float32")[:, None]
+    means = ops.matmul(chosen, probabilities) / ops.sum(chosen, -1)[..., None]
+    # The labels of the originals, for each choice.
+    sizes = sizes._replace(views=ops.shape(choices)[0])
+    label = sizes.repeat(ops.reshape(label, shape[:2])[:, 0])
+    means = ops.reshape(means, (-1, shape[-1]))
+    nll = keras.losses.sparse_categorical_crossentropy(label, means)
+    return _grouped(_classifier(nll, means, label), sizes)
+
+
+def _grouped(rows, sizes):
+    return keras.tree.map_structure(
+        lambda leaf: sizes.group(ops.cast(leaf, "float32")), rows
+    )

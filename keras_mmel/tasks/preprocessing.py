@@ -179,14 +179,15 @@ def _for_python(leaf):
     """What a preprocessor takes outside of a graph as it takes it within."""
     leaf = np.asarray(leaf)
     if leaf.dtype.kind in "OSU":
-        return _DECODED(leaf).tolist()
+        return DECODED(leaf).tolist()
     # keras-hub rounds whole numbers again after it resized them, in a graph it
     # does not.
     is_picture = leaf.dtype.kind in "iu" and leaf.ndim > 3
     return leaf.astype("float32") if is_picture else leaf
 
 
-_DECODED = np.frompyfunc(
+# Arrays of strings, where TensorFlow has bytes.
+DECODED = np.frompyfunc(
     lambda text: text.decode() if isinstance(text, bytes) else text, 1, 1
 )
 

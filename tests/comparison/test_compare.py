@@ -388,6 +388,10 @@ def test_other_backends_find_the_same(backend):
     assert found["backend"] == backend
     for name, value in expected["evaluated"].items():
         assert_allclose(found["evaluated"][name], value, rtol=1e-5, atol=1e-6)
+    for score, views in expected["by_view"].items():
+        for name, value in views.items():
+            other = found["by_view"][score][name]
+            assert_allclose(other, value, rtol=1e-5, atol=1e-6)
     for method, scores in expected["compared"].items():
         for name, value in scores.items():
             other = found["compared"][method][name]

@@ -80,6 +80,8 @@ def test_chance_is_refused():
 def test_wrong_input_is_named():
     with pytest.raises(ValueError, match="at least one function"):
         grid_views(examples(), [], 2)
+    with pytest.raises(ValueError, match='none of the name "original"'):
+        grid_views(examples(), {"original": lambda x: x}, 2)
     with pytest.raises(ValueError, match="keep the shape.*transformation 0"):
         grid_views(examples(), [lambda x: x[:2]], 2)
     with pytest.raises(TypeError, match="tf.data.Dataset"):

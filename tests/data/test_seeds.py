@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_mmel.data import seeds
+from keras_mmel.data.randomness import seeds
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 
+import keras
 import numpy as np
 import PIL.Image
 import pytest
@@ -184,6 +185,29 @@ def test_photographs(run, photos, tmp_path, monkeypatch):
         names["model"].predict(names["images"], verbose=0),
         atol=0.05,
     )
+
+
+@pytest.mark.slow
+def test_which_view(run, photos, tmp_path):
+    photo_model = keras.Sequential(
+        [
+            keras.Input((32, 32, 3)),
+            keras.layers.Rescaling(1 / 255, offset=-0.5),
+            keras.layers.GlobalAveragePooling2D(),
+            keras.layers.Dense(2, activation="softmax"),
+        ]
+    )
+    # Bright or dark, in the order of the names; "darker" breaks it.
+    photo_model.layers[-1].kernel.assign([[9.0, -9.0]] * 3)
+    photo_model.compile("sgd", "sparse_categorical_crossentropy")
+    photo_model.save(tmp_path / "photos.keras")
+    names = run("which_view", (r"\(224, 224\)", "(32, 32)"))
+    assert names["scores"].view_names == ["original", *names["changes"]]
+    assert names["groups"].view_names == names["scores"].view_names
+    for page in ("card", "photos", "before_and_after"):
+        text = (tmp_path / f"{page}.html").read_text("utf-8")
+        assert "data:image/png" in text, page
+    assert "bright" in (tmp_path / "photos.html").read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -27,8 +27,10 @@ def scores():
     found = keras_mmel.compare(
         make_model, groups, groups(0), "hard", seeds=1, epochs=2, verbose=False
     )
+    scores = keras_mmel.evaluate_views(make_model(), groups(0), by_view=True)
     return {
-        "evaluated": keras_mmel.evaluate_views(make_model(), groups(0)),
+        "evaluated": scores,
+        "by_view": scores.by_view | {"mean": scores.mean_prediction},
         "compared": {run["method"]: run["scores"] for run in found.runs},
     }
 

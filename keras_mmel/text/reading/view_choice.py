@@ -6,7 +6,7 @@ shards, batches, threads or restarts.
 
 import tensorflow as tf
 
-from keras_mmel.data import seeds
+from keras_mmel.data.randomness import seeds
 from keras_mmel.text.reading.gathering import gather
 from keras_mmel.text.reading.token_table import TokenTable
 

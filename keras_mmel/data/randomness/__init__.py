@@ -1,0 +1,1 @@
+"""Random numbers: made of seeds (`seeds`), or such that none controls."""

@@ -1,0 +1,209 @@
+"""Scores view by view, class by class, and of the mean prediction."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_mmel.pages import page
+from keras_mmel.scores import summary
+from keras_mmel.scores import view_values
+
+# How often a random half of the augmented views is left out.
+_DRAWS = 20
+_PERCENT = ("accuracy", "acc", "ece")
+
+
+class ScoresByView(dict[str, float]):
+    """The scores of `evaluate_views`, and what they are by view and by class.
+
+    As a dict it is what `evaluate_views` gives without `by_view`. `print` and
+    notebooks show a table. NaN stands where no example has such a view.
+
+    Args:
+        values: Float64 arrays of all data.
+        metrics: What the metrics of `values` are, by the same names.
+        view_names: A name for each view, the original's first.
+
+    Attributes:
+        view_names: Likewise.
+        by_view: For each score a dict from the names of the views: what
+            `evaluate` gives for this view of all examples that have it.
+            Classifiers have `"accuracy"` there, compiled or not.
+        by_class: For each class, a number, what `by_view` is for the views of
+            its examples alone. Empty unless one output is a classifier.
+        mean_prediction: Accuracy, NLL and calibration error of the mean of the
+            predicted probabilities over the views of an example (test-time
+            augmentation), by name. Empty where labels move with the views.
+        mean_prediction_spread: Their standard deviations over 20 means in which
+            a random half of the augmented views is left out.
+        view_values: As given: losses, predicted classes and more of each view,
+            `(examples, num_views)`.
+
+    Example:
+
+    ```python
+    scores = keras_mmel.evaluate_views(model, groups, by_view=True)
+    scores["worst_accuracy"]  # right under every view
+    scores.by_view["accuracy"]["turned"]
+    scores.by_class[3]["accuracy"]["turned"]
+    ```
+    """
+
+    def __init__(
+        self,
+        values: view_values.Values,
+        metrics: Mapping[str, view_values.ViewMetric],
+        view_names: list[str],
+    ):
+        super().__init__(summary.named_scores(values, metrics))
+        self.view_values, self.view_names = values, view_names
+        mask = values.mask.astype(bool)
+        scored = summary.scored(values, metrics)
+
+        def by_view(rows):
+            columns = _columns(scored, values.classifiers, rows)
+            return {
+                name: dict(zip(view_names, map(float, column), strict=True))
+                for name, column in columns.items()
+            }
+
+        self.by_view, self.by_class = by_view(mask), {}
+        if len(values.classifiers) == 1:
+            ((_, found),) = values.classifiers.items()
+            for label in np.unique(found.label[mask]):
+                of_class = mask & (found.label == label)
+                self.by_class[int(label)] = by_view(of_class)
+        self.mean_prediction: dict[str, float] = {}
+        self.mean_prediction_spread: dict[str, float] = {}
+        for prefix, found in values.of_means.items():
+            rows = np.ones(found.nll.shape, bool)
+            nll = summary.Scored(f"{prefix}nll", found.nll, rows, False)
+            columns = _columns([nll], {prefix: found}, rows)
+            for name, (of_all, *of_halves) in columns.items():
+                self.mean_prediction[name] = float(of_all)
+                spread = float(np.std(of_halves, ddof=1))
+                self.mean_prediction_spread[name] = spread
+
+    def table(self) -> list[list[str]]:
+        """Makes the rows of a table, the heading first.
+
+        Returns:
+            Rows of cells, accuracies and calibration errors in percent. An NLL
+            that is the loss is left out.
+        """
+        losses = [*self.by_view["loss"].values()]
+        names = [
+            name
+            for name, of_views in self.by_view.items()
+            if name != "nll"
+            or not np.allclose([*of_views.values()], losses, equal_nan=True)
+        ]
+        rows: dict[str, dict] = {
+            view: {name: self.by_view[name][view] for name in names}
+            for view in self.view_names
+        }
+        for heading, kind in (("mean", "mean"), ("worst of each", "worst")):
+            rows[heading] = {n: self.get(f"{kind}_{n}") for n in names}
+        if self.mean_prediction:
+            rows["mean prediction"] = self.mean_prediction
+            rows["its spread"] = self.mean_prediction_spread
+        percent = (", %" * name.endswith(_PERCENT) for name in names)
+        heads = map("".join, zip(names, percent, strict=True))
+        cells = (
+            [_number(n, row.get(n)) for n in names] for row in rows.values()
+        )
+        body = map(lambda name, row: [name, *row], rows, cells)
+        return [["view", *heads], *body]
+
+    def __str__(self) -> str:
+        columns = []
+        for cells in zip(*self.table(), strict=True):
+            width = max(map(len, cells))
+            columns.append([cell.ljust(width) for cell in cells])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        examples, views = self.view_values.loss.shape
+        return f"<ScoresByView of {examples} examples, {views} views>"
+
+    def _repr_html_(self) -> str:
+        return str(page.table(self.table()))
+
+
+def _columns(scored, classifiers, rows):
+    """Each score as Keras takes it over those of each view in `rows`."""
+    rights = [
+        summary.Scored(f"{prefix}accuracy", found.right, rows, True)
+        for prefix, found in classifiers.items()
+    ]
+    columns = {}
+    with np.errstate(invalid="ignore"):  # of no view, NaN
+        for name, value, counts, _ in [*rights, *scored]:
+            counts = counts * rows
+            total = np.where(counts != 0, value * counts, 0.0).sum(axis=0)
+            columns[name] = total / counts.sum(axis=0)
+        for prefix, found in classifiers.items():
+            columns[f"{prefix}ece"] = [
+                summary.calibration_error(
+                    found.confidence[row, view], found.right[row, view]
+                )
+                for view, row in enumerate(rows.T)
+            ]
+    return columns
+
+
+def names_of_views(data: Any, count: int) -> list[str]:
+    """The names that `grid_views` gave, or numbers.
+
+    Args:
+        data: Batches of groups; a dataset that was made of others has their
+            names.
+        count: How many views there are.
+
+    Returns:
+        As many names.
+    """
+    found = _names_in(data)
+    if len(found) == 1 and len(names := found.pop()) == count:
+        return list(names)
+    return ["original", *(f"view {place}" for place in range(1, count))]
+
+
+def _names_in(dataset):
+    own = getattr(dataset, "view_names", None)
+    if own is not None:
+        return {tuple(own)}
+    inputs: Iterable = getattr(dataset, "_inputs", tuple)()
+    return set().union(*map(_names_in, inputs))
+
+
+def choices_of(views: int) -> np.ndarray:
+    """Which views a mean prediction is of: all, then random halves.
+
+    Args:
+        views: Size of a group.
+
+    Returns:
+        Float32 `(choices, num_views)`; the original is in each.
+
+    Example:
+
+    ```python
+    choices_of(5)[0]  # [1., 1., 1., 1., 1.]
+    ```
+    """
+    random, choices = np.random.default_rng(0), np.ones((1 + _DRAWS, views))
+    for row in choices[1:]:
+        row[1 + random.permutation(views - 1)[: views // 2]] = 0
+    return choices.astype("float32")
+
+
+def _number(name, value):
+    if value is None:
+        return ""
+    if name.endswith(_PERCENT):
+        return f"{100 * value:.1f}"
+    return f"{value:.3g}"

@@ -1,0 +1,216 @@
+"""The robustness report against plain loops over the same groups."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+import keras_mmel
+from keras_mmel.diagnostics import robustness
+from keras_mmel.diagnostics import write_robustness_report
+from tests.pages.test_page import Reader
+from tests.tasks import small
+
+layers = keras.layers
+NAMES = ["original", "turned", "dark", "half"]
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.integers(0, 256, (40, 6, 6, 1)).astype("uint8")
+LABELS = RANDOM.integers(0, 3, 40)
+MOVES = {
+    "turned": lambda image: image[::-1],
+    "dark": lambda image: image // 4,
+    "half": lambda image: image // 2,
+}
+
+
+def network(seed=0, **settings):
+    """A network that knows most of the labels by heart."""
+    keras.utils.set_random_seed(seed)
+    model = keras.Sequential(
+        [
+            keras.Input((6, 6, 1)),
+            layers.Rescaling(1 / 255),
+            layers.Flatten(),
+            layers.Dense(3, "softmax"),
+        ]
+    )
+    model.compile(
+        keras.optimizers.Adam(0.1),
+        "sparse_categorical_crossentropy",
+        **settings,
+    )
+    model.fit(IMAGES, LABELS, epochs=25, batch_size=40, verbose=0)
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return network()
+
+
+def groups(images=IMAGES, moves=MOVES):
+    examples = tf.data.Dataset.from_tensor_slices((images, LABELS))
+    return keras_mmel.data.grid_views(examples, moves, 20)
+
+
+def text_of(path):
+    page = path.read_text(encoding="utf-8")
+    return page, " ".join(" ".join(Reader(page).text).split())
+
+
+def predictions(model):
+    """What is predicted for each view, by a loop, `(examples, views)`."""
+    every = [lambda image: image, *MOVES.values()]
+    columns = []
+    for move in every:
+        views = np.stack([move(image) for image in IMAGES])
+        columns.append(model.predict(views, verbose=0).argmax(axis=1))
+    return np.stack(columns, axis=1)
+
+
+def test_the_page_says_what_a_loop_finds(model, tmp_path):
+    names = ["<cat>", "dog", "eel"]
+    write_robustness_report(model, groups(), tmp_path / "card.html", names)
+    page, text = text_of(tmp_path / "card.html")
+    predicted = predictions(model)
+    right = predicted == LABELS[:, None]
+    broken = right[:, :1] & ~right
+    assert 10 < right[:, 0].sum() < 41 and broken.any()
+    assert "40 examples under 4 views" in text
+    hurt = broken.any(axis=1).sum()
+    assert f"{hurt} of {right[:, 0].sum()} examples that are right" in text
+    assert f"{right[:, 0].mean():.1%}" in text
+    assert f"{right.all(axis=1).mean():.1%} right under every view" in text
+    for j, name in enumerate(NAMES):
+        count = int(right[:, j].sum())
+        low, high = stats.binomtest(count, 40).proportion_ci(
+            method="wilson", confidence_level=0.95
+        )
+        interval = f"({100 * low:.1f} to {100 * high:.1f})"
+        share = f"{100 * count / 40:.1f}"
+        assert f"{name} {share} {interval} {broken[:, j].sum()}" in text
+    for label, name in enumerate(names):
+        cells = [100 * right[LABELS == label, j].mean() for j in range(4)]
+        assert " ".join([name, *(f"{cell:.0f}" for cell in cells)]) in text
+    confused = {}
+    for i, j in zip(*np.nonzero(broken), strict=True):
+        key = NAMES[j], names[LABELS[i]], names[predicted[i, j]]
+        confused[key] = confused.get(key, 0) + 1
+    (view, label, other), count = max(confused.items(), key=lambda kv: kv[1])
+    of_class = right[LABELS == names.index(label), 0].sum()
+    assert f"{view} {label} is taken for {other} {count} of {of_class}" in text
+    # The page holds its pictures: two or more views of each broken example.
+    alone = broken.sum(axis=1) == 1
+    most = np.sort(broken.sum(axis=1)[broken.sum(axis=1) > 1])[::-1][:6]
+    pictures = sum(most + 1) + 2 * min(alone.sum(), 6)
+    links = [link for link in Reader(page).links if not link.startswith("#")]
+    assert len(links) == pictures
+    assert all(link.startswith("data:image/png;base64,") for link in links)
+
+
+def test_two_models_on_one_page(model, tmp_path):
+    # Without its count an iterator can be gone through once.
+    batches = iter(list(groups()))
+    other = network(seed=1, metrics=["accuracy"])
+    write_robustness_report(model, batches, tmp_path / "a.html", second=other)
+    _, text = text_of(tmp_path / "a.html")
+    for place, one in (("first", model), ("second", other)):
+        assert f"Confusions · {place} model, {one.name}" in text
+    first, second = (
+        100 * (predictions(one)[:, 1] == LABELS).mean()
+        for one in (model, other)
+    )
+    assert re.search(rf"view 1 {first:.1f} \(.*\) \d+ {second:.1f} \(", text)
+
+
+def test_what_nothing_breaks(model, tmp_path):
+    same = {"same": lambda image: image}
+    write_robustness_report(model, groups(moves=same), tmp_path / "a.html")
+    _, text = text_of(tmp_path / "a.html")
+    assert "break under at least one view, most under: none." in text
+
+
+def test_padding_is_never_broken(model, tmp_path):
+    views = np.stack([IMAGES, 255 - IMAGES], axis=1)
+    mask = np.zeros((40, 2), bool)
+    mask[:, 0] = mask[:3, 1] = True
+    x = {"views": views, "mask": mask}
+    write_robustness_report(model, (x, LABELS), tmp_path / "a.html")
+    _, text = text_of(tmp_path / "a.html")
+    right = model.predict(255 - IMAGES[:3], verbose=0).argmax(1) == LABELS[:3]
+    original = model.predict(IMAGES[:3], verbose=0).argmax(1) == LABELS[:3]
+    low, high = robustness.wilson(right.sum(), 3)
+    interval = f"{100 * right.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
+    assert f"view 1 {interval} {(original & ~right).sum()}" in text
+    mask[:, 1] = False
+    write_robustness_report(model, (x, LABELS), tmp_path / "a.html")
+    assert "view 1 no example 0" in text_of(tmp_path / "a.html")[1]
+
+
+def test_labels_that_move(model, tmp_path):
+    x = {"views": np.stack([IMAGES, IMAGES], axis=1)}
+    said = model.predict(IMAGES, verbose=0).argmax(axis=1)
+    y = {"views": np.stack([said, (said + 1) % 3], axis=1)}
+    write_robustness_report(model, (x, y), tmp_path / "a.html")
+    _, text = text_of(tmp_path / "a.html")
+    assert "original 100.0 (" in text and "view 1 0.0 (0.0 to 8.8) 40" in text
+    assert "mean prediction" not in text
+
+
+@pytest.mark.slow
+def test_texts_are_marked(tmp_path):
+    task = small.classifier("Bert")
+    task.compile(loss=small.loss())
+    texts = np.array(
+        [[f"the {w} film", f"a {w} film", f"{w} film"] for w in "abcdefgh"]
+    )
+    said = task.predict(texts[:, 0].tolist(), verbose=0).argmax(axis=1)
+    flat = task.predict(texts.ravel().tolist(), verbose=0).argmax(axis=1)
+    data = tf.data.Dataset.from_tensor_slices(({"views": texts}, said))
+    write_robustness_report(task, data.batch(8), tmp_path / "a.html")
+    page, text = text_of(tmp_path / "a.html")
+    broken = flat.reshape(8, 3) != said[:, None]
+    assert f"{broken.any(axis=1).sum()} of 8 examples" in text
+    assert ("<mark>a</mark>" in page) == broken[:, 1].any()
+
+
+def test_others_than_classifiers(tmp_path):
+    inputs = keras.Input((6, 6, 1))
+    flat = layers.Flatten()(inputs)
+    outputs = {n: layers.Dense(1, name=n)(flat) for n in ("size", "weight")}
+    model = keras.Model(inputs, outputs)
+    model.compile(loss="mse", metrics={"size": "mae", "weight": "mae"})
+    y = {name: LABELS.astype("float32") for name in outputs}
+    x = {"views": np.stack([IMAGES / 255, 1 - IMAGES / 255], axis=1)}
+    write_robustness_report(model, (x, y), tmp_path / "a.html")
+    _, text = text_of(tmp_path / "a.html")
+    found = keras_mmel.evaluate_views(model, x, y, by_view=True)
+    assert f"{found['worst_loss']:.4g} worst_loss" in text
+    assert f"{found.by_view['size_mae']['view 1']:.3g}" in text
+    losses = found.view_values.loss
+    largest = (losses[:, 1] - losses[:, 0]).argmax()
+    assert "Their loss rises most" in text and "Confusions" not in text
+    assert f"view 1: loss {losses[largest, 1]:.3g}" in text
+
+
+@pytest.mark.parametrize(
+    ("right", "count"), [(0, 5), (5, 5), (9, 10), (700, 1000)]
+)
+def test_the_interval_is_that_of_wilson(right, count):
+    expected = stats.binomtest(right, count).proportion_ci(
+        method="wilson", confidence_level=0.95
+    )
+    found = robustness.wilson(right, count)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_wrong_input_is_named(model, tmp_path):
+    path = tmp_path / "a.html"
+    with pytest.raises(ValueError, match="name for each class.*2 names"):
+        write_robustness_report(model, groups(), path, ["cat", "dog"])
+    with pytest.raises(ValueError, match="needs a compiled loss"):
+        write_robustness_report(keras.Sequential(), groups(), path)
+    assert not path.exists()
