@@ -5,12 +5,12 @@ import json
 import os
 import pathlib
 import tempfile
+from importlib.metadata import version
 
 from keras_mmel import extras
 from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import features
-from keras_mmel.version import __version__
 from keras_mmel.whole_files import is_left_over
 
 MANIFEST = "augmented.json"
@@ -49,7 +49,7 @@ class Manifest:
     label_names: tuple[str, ...] | None
     made: dict
     software: dict = dataclasses.field(
-        default_factory=lambda: {"keras_mmel": __version__}
+        default_factory=lambda: {"keras_mmel": version("keras-mmel")}
     )
 
     def __post_init__(self):
