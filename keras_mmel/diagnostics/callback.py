@@ -141,7 +141,10 @@ class ViewWeights(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         step = self._step()
-        values = {name: _number(value) for name, value in (logs or {}).items()}
+        # A metric may give one number a class, which no curve shows.
+        values = {
+            n: float(v) for n, v in (logs or {}).items() if not np.ndim(v)
+        }
         self.run.logs.append({"epoch": epoch + 1, "step": step, **values})
         # One more look, as long as the last, must stay within the share of all
         # other time.
@@ -194,11 +197,3 @@ class ViewWeights(keras.callbacks.Callback):
             self.model.jax_state_sync()
         iterations = self.model.optimizer.iterations
         return int(to_numpy(keras.ops.convert_to_tensor(iterations)))
-
-
-def _number(value):
-    """A number of the log as a float; what is no number, as it is."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value

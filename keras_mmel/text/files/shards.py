@@ -75,15 +75,13 @@ def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
             yield local
             path.write_bytes(local.read_bytes())
         return
-    is_written = False
     try:
         with whole_files.replacing(path) as half:
             yield half
-            is_written = True
     except FileNotFoundError:
         # Whoever finishes a directory clears it of hidden files: those of a
         # slower writer of the same `path`, too, which has nothing to add.
-        if not (is_written and path.exists()):
+        if not path.exists():
             raise
 
 
