@@ -62,10 +62,9 @@ def run(options: argparse.Namespace) -> None:
     is_ours = isinstance(teacher, BertTextClassifier)
     if not is_ours and preprocess_of(teacher) is None:
         raise ValueError(
-            "--teacher must be a text classifier, made by load_text_classifier "
-            "or a task of keras-hub with its preprocessor, and saved by "
-            f"model.save. Received: {options.teacher}, which holds a "
-            f"{type(teacher).__name__}"
+            "--teacher must be a text classifier of load_text_classifier or of "
+            "keras-hub, with its preprocessor, saved by model.save. Received: "
+            f"{options.teacher}, which holds a {type(teacher).__name__}"
         )
     files, out, shard = options.directory, options.out, options.shard
     written = label_augmented(

@@ -83,9 +83,8 @@ def turn_and_shift(
         if images.shape.rank != 4 or shift >= min(images.shape[1:3]):
             raise ValueError(
                 "`turn_and_shift` must get single images (height, width, "
-                "channels), larger than `shift`; give gray images a channel, "
-                f"image[..., None]. Received: shift={shift}, images of shape "
-                f"{tuple(images.shape[1:])}"
+                "channels), larger than `shift`; give gray ones a channel. "
+                f"Received: shift={shift}, images {tuple(images.shape[1:])}"
             )
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         batch, views = tf.shape(seeds)[0], seeds.shape[1]

@@ -117,8 +117,7 @@ class ViewWeights(keras.callbacks.Callback):
     def set_model(self, model):
         if not isinstance(model, MMELModel):
             raise TypeError(
-                "`ViewWeights` looks at the view weights of an `MMELModel`: "
-                "give it to the `fit` of the wrapper. "
+                "`ViewWeights` must be given to the `fit` of an `MMELModel`. "
                 f"Received: a {type(model).__name__}"
             )
         super().set_model(model)

@@ -99,9 +99,8 @@ def _files(directory):
     if not index.exists():
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors "
-            "or model.safetensors.index.json: no other format is read, and of "
-            "transformers `from_pretrained(...).save_pretrained(...)` writes "
-            f"it. Received: {str(directory)!r} with "
+            "or its index, no other format: transformers writes them by "
+            f"`model.save_pretrained(...)`. Received: {str(directory)!r} with "
             f"{sorted(p.name for p in directory.iterdir())}"
         )
     files = set(read_json(index)["weight_map"].values())
@@ -175,9 +174,8 @@ def load_encoder(backbone: BertBackbone, tensors: Tensors) -> bool:
     unused = sorted(in_blocks - loaded)
     if unused:
         raise ValueError(
-            "config.json must describe the whole encoder. Received: "
-            f"num_hidden_layers={backbone.num_layers} and a checkpoint with "
-            f"{unused[0]!r} and {len(unused) - 1} more tensors"
+            f"config.json must describe the whole encoder, {unused[0]!r}, too. "
+            f"Received: num_hidden_layers={backbone.num_layers}"
         )
     return has_pooler
 

@@ -43,9 +43,9 @@ def write_in_processes(
         pickled = pickle.dumps(make_writer)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise TypeError(
-            "With several processes `augmenter` and `source` are sent by "
-            "pickle: give objects that it knows, or as `augmenter` a function "
-            f"at the top level of a module that makes one. Received: {error}"
+            "Several processes get `augmenter` and `source` by pickle: as "
+            "`augmenter` also a function at the top level of a module, which "
+            f"makes one. Received: {error}"
         ) from error
     processes = min(processes, len(shards))
     # Else each would start a thread for every core.

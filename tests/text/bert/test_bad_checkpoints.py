@@ -106,7 +106,7 @@ def test_files_that_are_missing(tmp_path, directory):
         ({"hidden_act": "mish"}, "hidden_act='mish'"),
         ({"is_decoder": True}, "is_decoder=False.*is_decoder=True"),
         ({"position_embedding_type": "relative_key"}, "'absolute'"),
-        ({"num_hidden_layers": 1}, "num_hidden_layers=1.*layer.1"),
+        ({"num_hidden_layers": 1}, "layer.1.*num_hidden_layers=1"),
         ({"max_position_embeddings": 8}, r"position.*\(64, 16\).*\(8, 16\)"),
     ],
 )

@@ -42,7 +42,7 @@ def test_processes_write_the_files_of_one(tmp_path, capsys):
         ({"processes": 2.0}, TypeError, "`processes` must be an integer"),
         ({"num_shards": 11}, ValueError, "`num_shards` must be from 1"),
         ({"shard": (3, 3)}, ValueError, "`shard` must be"),
-        ({"augmenter": lambda: None}, TypeError, "sent by pickle.*lambda"),
+        ({"augmenter": lambda: None}, TypeError, "by pickle.*lambda"),
     ],
 )
 def test_bad_settings_start_no_process(tmp_path, options, error, message):

@@ -56,7 +56,7 @@ def test_neither_labels_nor_ids(prepared):
         ({"columns": ["text_a"] * 3}, "`columns` must name one column"),
         ({"label": "text_a"}, "`label` must name a feature of one number"),
         ({"label": "teacher"}, "`label` must name a feature of one number"),
-        ({"id": "label"}, "'0' for the examples 0 and 3"),
+        ({"id": "label"}, "'0' for examples 0 and 3"),
         ({"id": "views"}, "`id` must name a feature of words or integers"),
         ({"split": "test"}, "Unknown split 'test'"),
     ],
