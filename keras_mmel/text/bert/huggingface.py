@@ -27,7 +27,6 @@ _SETTINGS = {
     "attention_dropout": ("attention_probs_dropout_prob", 0.1),
     "hidden_act": ("hidden_act", "gelu"),
     "layer_norm_eps": ("layer_norm_eps", 1e-12),
-    "initializer_range": ("initializer_range", 0.02),
 }
 _ONLY = {
     "position_embedding_type": "absolute",
@@ -124,8 +123,8 @@ def make_backbone(config: dict) -> BertBackbone:
 
     Args:
         config: `config.json`. `hidden_act`, `layer_norm_eps`,
-            `type_vocab_size`, both dropouts and `initializer_range` have the
-            defaults of Hugging Face's BERT.
+            `type_vocab_size` and both dropouts have the defaults of Hugging
+            Face's BERT.
 
     Returns:
         The encoder with random weights.

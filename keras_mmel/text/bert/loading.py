@@ -110,8 +110,8 @@ def load_text_classifier(
     that does not fit: weights from N(0, `initializer_range`^2), 0.02 in most
     configs, and biases 0; `keras.utils.set_random_seed` makes them
     reproducible. A pooler is read where the checkpoint has one; where it has
-    none (a masked LM), its weights are new as well, from the same normal
-    distribution cut off at two standard deviations, and a log message says so.
+    none (a masked LM), its weights are new as well, from N(0, 0.02^2) cut off
+    at two standard deviations, and a log message says so.
 
     Args:
         preset: `"hf://owner/name"`, `"kaggle://..."`, or a local directory in
@@ -170,7 +170,7 @@ def load_text_classifier(
     rate = config.get("classifier_dropout")
     if rate is None:
         rate = backbone.dropout
-    stddev = backbone.initializer_range
+    stddev = config.get("initializer_range", 0.02)
     model = BertTextClassifier(backbone, num_classes, tokenizer, rate, stddev)
     shapes = [w.shape for w in model.output_dense.get_weights()]
     if [np.shape(part) for part in head] == shapes:
