@@ -10,16 +10,16 @@ import numpy as np
 
 from keras_mmel import counts
 from keras_mmel.arrays import to_numpy
+from keras_mmel.callbacks import OfMMELModel
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.mmel_model import MMELModel
 
 # Half of the 2 % that the last record of a run may fill up.
 _SHARE = 0.01
 
 
-class ViewWeights(keras.callbacks.Callback):
+class ViewWeights(OfMMELModel):
     """Records the view weights of fixed groups while a model trains.
 
     At each look the model sees the groups of the probe in inference mode, and
@@ -113,14 +113,6 @@ class ViewWeights(keras.callbacks.Callback):
             # Keras waits for the log of every step where a callback has this
             # method, so that it is only there where it is needed.
             self.on_train_batch_end = self._after_batch
-
-    def set_model(self, model):
-        if not isinstance(model, MMELModel):
-            raise TypeError(
-                "`ViewWeights` must be given to the `fit` of an `MMELModel`. "
-                f"Received: a {type(model).__name__}"
-            )
-        super().set_model(model)
 
     def on_train_begin(self, logs=None):
         if not self.run.steps:

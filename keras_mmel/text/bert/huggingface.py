@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.text.bert.backbone import BertBackbone
-from keras_mmel.text.bert.presets import read_json
 
 Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"
@@ -58,8 +57,7 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
     """Reads the tensors of a BERT checkpoint.
 
     Args:
-        directory: Holds `model.safetensors`, or `model.safetensors.index.json`
-            and the shards that it names.
+        directory: Holds `model.safetensors`.
 
     Returns:
         The tensors by the names of Hugging Face's BERT without the prefix
@@ -67,12 +65,18 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
         `beta` of TensorFlow's first checkpoints.
 
     Raises:
-        FileNotFoundError: If there are no weights or a shard is missing.
+        FileNotFoundError: If there are no weights.
         ValueError: If a file is damaged or is no BERT.
     """
-    stored = {}
-    for file in _files(directory):
-        stored.update(_read(file))
+    file = directory / "model.safetensors"
+    if not file.exists():
+        raise FileNotFoundError(
+            "a checkpoint in Hugging Face layout must have model.safetensors, "
+            "no other format: transformers writes it by "
+            f"`model.save_pretrained(...)`. Received: {str(directory)!r} with "
+            f"{sorted(p.name for p in directory.iterdir())}"
+        )
+    stored = _read(file)
     # Of a task's checkpoint their names begin with `bert.`.
     embeddings = [name for name in stored if name.endswith(_WORDS)]
     if len(embeddings) != 1:
@@ -87,23 +91,6 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
         name = re.sub(r"\.LayerNorm\.gamma$", ".LayerNorm.weight", name)
         tensors[re.sub(r"\.LayerNorm\.beta$", ".LayerNorm.bias", name)] = value
     return tensors
-
-
-def _files(directory):
-    single = directory / "model.safetensors"
-    index = directory / "model.safetensors.index.json"
-    if single.exists():
-        return [single]
-    # A large model is in several files, which the index names.
-    if not index.exists():
-        raise FileNotFoundError(
-            "a checkpoint in Hugging Face layout must have model.safetensors "
-            "or its index, no other format: transformers writes them by "
-            f"`model.save_pretrained(...)`. Received: {str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
-        )
-    files = set(read_json(index)["weight_map"].values())
-    return [directory / name for name in sorted(files)]
 
 
 def _read(file):

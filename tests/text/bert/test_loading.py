@@ -61,7 +61,7 @@ def check_logits(model, directory):
     "options",
     [
         {},
-        {"norms": "weight", "prefix": "", "shards": 3, "pooler": True},
+        {"norms": "weight", "prefix": "", "pooler": True},
         {"decoder": "tied", "tokenizer": "vocab.txt", "lowercase": False},
         {"decoder": "untied"},
         # The file is believed, as by transformers 5, not the config.
