@@ -7,7 +7,6 @@ Example:
 
 import argparse
 import functools
-import pathlib
 
 from keras_mmel_cli import shared
 
@@ -41,12 +40,6 @@ def check(options: argparse.Namespace) -> None:
     """Raises `ValueError` or `OSError` for what is wrong at first sight."""
     shared.check_exists(options.directory, "directory")
     shared.check_exists(options.teacher)
-    read, written = map(pathlib.Path, (options.directory, options.out))
-    if read.resolve() == written.resolve():
-        raise ValueError(
-            "--out must be another directory than the one that is read. "
-            f"Received: {options.out} for both"
-        )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -128,7 +128,6 @@ WHICH_DATA = (
         (["inspect", "nowhere"], "No such directory: nowhere"),
         (["inspect", "views.csv"], "Not a directory: views.csv"),
         ([*LABEL, "t.keras"], "No such file: t.keras"),
-        ([*LABEL, "a.txt"], "--out must be another directory"),
         (["import", "views.csv"], "--out is needed, or --check"),
         (["import", "made", "--check"], "Not a file: made"),
         (["import", "a.xlsx", "--check"], "No such file: a.xlsx"),

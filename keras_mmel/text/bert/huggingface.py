@@ -27,11 +27,7 @@ _SETTINGS = {
     "hidden_act": ("hidden_act", "gelu"),
     "layer_norm_eps": ("layer_norm_eps", 1e-12),
 }
-_ONLY = {
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "add_cross_attention": False,
-}
+_ONLY = {"position_embedding_type": "absolute", "is_decoder": False}
 # Of the tensors: what a layer is called.
 _LAYERS = {
     "token_embedding": "embeddings.word_embeddings",

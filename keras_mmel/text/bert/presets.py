@@ -7,13 +7,7 @@ import pathlib
 from keras_mmel import extras
 
 # Nothing else is read: no pickles, no optimizer states, no other frameworks.
-_WANTED = [
-    "*.json",
-    "*.txt",
-    "*.safetensors",
-    "*.weights.h5",
-    "assets/tokenizer/*",
-]
+_WANTED = ["*.json", "*.txt", "*.safetensors", "*.weights.h5"]
 
 
 def find(preset: str | os.PathLike) -> pathlib.Path:
