@@ -49,11 +49,6 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(
             "--text is needed: the column of the text, or both of a pair"
         )
-    if not (options.id or options.views or options.original):
-        raise ValueError(
-            "what belongs together? Name the views (--views), the ids (--id) "
-            "or the original text (--original)"
-        )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -132,7 +132,7 @@ WHICH_DATA = (
         (["import", "made", "--check"], "Not a file: made"),
         (["import", "a.xlsx", "--check"], "No such file: a.xlsx"),
         (IMPORT, "--text is needed"),
-        (VIEWS, "what belongs together?"),
+        (VIEWS, "must be told apart by `id` or by `original`"),
         ([*VIEWS, "--views", "b", "--original", "c"], "not allowed with"),
     ],
 )

@@ -59,8 +59,8 @@ def write_in_processes(
         initializer=_begin,
         initargs=(pickled, threads),
     ) as pool:
-        running = {pool.submit(_write, shard): shard for shard in shards}
         try:
+            running = {pool.submit(_write, shard): shard for shard in shards}
             for future in concurrent.futures.as_completed(running):
                 results.append(future.result())
                 on_done(running[future])
