@@ -10,7 +10,8 @@ from keras_mmel import objectives
 from keras_mmel import text
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.scores import evaluate_views
-from keras_mmel.version import __version__
+
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
     from keras_mmel.comparison import compare

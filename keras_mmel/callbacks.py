@@ -12,7 +12,19 @@ from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.of_views import ViewScorer
 
 
-class LambdaSchedule(keras.callbacks.Callback):
+class OfMMELModel(keras.callbacks.Callback):
+    """A callback that only the `fit` of an `MMELModel` can use."""
+
+    def set_model(self, model):
+        if not isinstance(model, MMELModel):
+            raise TypeError(
+                f"`{type(self).__name__}` must be given to the `fit` of an "
+                f"`MMELModel`. Received: a {type(model).__name__}"
+            )
+        super().set_model(model)
+
+
+class LambdaSchedule(OfMMELModel):
     """Sets `lambda_p`, or the `radius` of a `KLBall`, in every epoch.
 
     The change takes effect at once and retraces nothing. A `lambda_p` of
@@ -51,14 +63,7 @@ class LambdaSchedule(keras.callbacks.Callback):
         self.schedule = schedule
 
     def set_model(self, model):
-        if not isinstance(model, MMELModel):
-            raise TypeError(
-                "`LambdaSchedule` steers the `lambda_p` of an `MMELModel`: "
-                "give it to the `fit` of the wrapper. "
-                f"Received: a {type(model).__name__}"
-            )
         super().set_model(model)
-
         self._name = model.objective.scheduled
 
     def on_epoch_begin(self, epoch, logs=None):

@@ -72,10 +72,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="tokens of a text or a pair (default: what the model takes)",
     )
     number("--seed", type=int, help="of the choice of the masks (default: 0)")
-    number(
-        "--num_beams",
-        help="fillings that beam search keeps (default: one more than samples)",
-    )
     setting(
         "--dtype",
         choices=("float32", "bfloat16"),

@@ -45,19 +45,9 @@ def check(options: argparse.Namespace) -> None:
     if not options.check and not options.out:
         raise ValueError("--out is needed, or --check to write nothing")
     shared.check_exists(options.file)
-    if not shared.is_table(options.file):
-        raise ValueError(
-            "the file must end in .csv, .tsv, .jsonl or .json. "
-            f"Received: {options.file}"
-        )
     if not options.text:
         raise ValueError(
             "--text is needed: the column of the text, or both of a pair"
-        )
-    if not (options.id or options.views or options.original):
-        raise ValueError(
-            "what belongs together? Name the views (--views), the ids (--id) "
-            "or the original text (--original)"
         )
 
 

@@ -61,9 +61,8 @@ def run(options: argparse.Namespace) -> None:
         report.tables.insert(1, ("Samples", [("samples", line)]))
     if report.missing_ids:
         raise ValueError(
-            "--id must name examples of the files. Received: "
-            f"{', '.join(report.missing_ids)}, of which {options.directory} "
-            "has none"
+            f"--id must name examples of {options.directory}. Received: "
+            f"{', '.join(report.missing_ids)}, of which it has none"
         )
     if options.html:
         page = to_html(report, options.directory)

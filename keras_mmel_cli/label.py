@@ -7,7 +7,6 @@ Example:
 
 import argparse
 import functools
-import pathlib
 
 from keras_mmel_cli import shared
 
@@ -41,12 +40,6 @@ def check(options: argparse.Namespace) -> None:
     """Raises `ValueError` or `OSError` for what is wrong at first sight."""
     shared.check_exists(options.directory, "directory")
     shared.check_exists(options.teacher)
-    read, written = map(pathlib.Path, (options.directory, options.out))
-    if read.resolve() == written.resolve():
-        raise ValueError(
-            "--out must be another directory than the one that is read. "
-            f"Received: {options.out} for both"
-        )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -62,10 +55,9 @@ def run(options: argparse.Namespace) -> None:
     is_ours = isinstance(teacher, BertTextClassifier)
     if not is_ours and preprocess_of(teacher) is None:
         raise ValueError(
-            "--teacher must be a text classifier, made by load_text_classifier "
-            "or a task of keras-hub with its preprocessor, and saved by "
-            f"model.save. Received: {options.teacher}, which holds a "
-            f"{type(teacher).__name__}"
+            "--teacher must be a text classifier of load_text_classifier or of "
+            "keras-hub, with its preprocessor, saved by model.save. Received: "
+            f"{options.teacher}, which holds a {type(teacher).__name__}"
         )
     files, out, shard = options.directory, options.out, options.shard
     written = label_augmented(

@@ -82,7 +82,8 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="keras-mmel COMMAND --help has the options and an example of "
         "each command.",
     )
-    parser.add_argument("--version", action="version", version=_version())
+    version = importlib.metadata.version("keras-mmel")
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND"
     )
@@ -105,13 +106,6 @@ class _Parser(argparse.ArgumentParser):
         self.exit(
             2, f"{self.prog}: error: {message}. See {self.prog} --help.\n"
         )
-
-
-def _version():
-    try:
-        return importlib.metadata.version("keras-mmel")
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _one_line(error):

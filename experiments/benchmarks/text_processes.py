@@ -42,26 +42,33 @@ ONE = "one process, one thread"
 PROCESSES = {ONE: 1, "one process, all threads": 1, "two processes": 2}
 ON_BEAM = "Beam, two processes"
 _PROGRAM = """
+import functools
 import sys
 import apache_beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.utils.shared import Shared
 from keras_mmel import text
 
 masked_lm, table, out, shards = sys.argv[1:]
+shards = int(shards)
 
-def source():
-    return text.files.from_csv(table, "text")
+def make_writer():
+    source = text.files.from_csv(table, "text")
+    augmenter = text.MaskedLMAugmenter(text.load_masked_lm(masked_lm))
+    settings = {"num_shards": shards, "progress": False}
+    write = text.write_augmented
+    return functools.partial(write, out, source, augmenter, **settings)
 
-def augmenter():
-    return text.MaskedLMAugmenter(text.load_masked_lm(masked_lm))
+def write_shard(index, shared):
+    return shared.acquire(make_writer)(shard=(index, shards))
 
 options = PipelineOptions(
     direct_running_mode="multi_processing", direct_num_workers=2
 )
 with apache_beam.Pipeline("DirectRunner", options) as pipeline:
-    text.augment_on_beam(
-        pipeline, out, source, augmenter, num_shards=int(shards)
-    )
+    numbers = pipeline | apache_beam.Create(range(shards))
+    spread = numbers | apache_beam.Reshuffle()
+    spread | apache_beam.Map(write_shard, Shared())
 """
 
 

@@ -81,16 +81,14 @@ def model_of(model: Any, objective: Any) -> keras.Model:
     if own:
         raise ValueError(
             "`make_model` must give a model that Keras trains by its own "
-            f"methods: plain training would use {own} of the model, an "
-            "`MMELModel` would not, and two trainings would be compared. "
-            f"Received: a model of type {type(model).__name__}"
+            f"methods: an `MMELModel` would not use {own} of the model, as plain "
+            f"training would. Received: a model of type {type(model).__name__}"
         )
     strategy = getattr(model, "distribute_strategy", None)
     if strategy and replicas.has_workers(strategy):
         raise ValueError(
-            "`make_model` must give a model of one process: runs are shared "
-            "among machines by their seeds. Give each machine `seeds` of its "
-            "own, and all of them one folder as `records`. "
+            "`make_model` must give a model of one process: let each machine "
+            "have `seeds` of its own, and all of them one folder as `records`. "
             f"Received: a model under {type(strategy).__name__}"
         )
     if objective is None:

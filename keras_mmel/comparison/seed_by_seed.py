@@ -133,9 +133,8 @@ def compare(
             starts.add(settings["start"])
             if len(starts) > 1:
                 raise ValueError(
-                    "`make_model` must give a new model at every call, which "
-                    "begins with the same weights for the same "
-                    "`keras.utils.set_random_seed`. "
+                    "`make_model` must give a new model at every call, with "
+                    "the same weights for the same random seed of Keras. "
                     f"Received: others for {method!r}, seed {seed}"
                 )
             path = finished_runs.record_path(records, settings)

@@ -19,8 +19,7 @@ def check_augment(augment) -> None:
     if isinstance(augment, keras.Layer) or not callable(augment):
         raise TypeError(
             "`augment` must be an augmentation of groups, such as "
-            "`crop_and_flip()` or `per_view(layer)`. "
-            f"Received: augment={augment!r}"
+            f"`per_view(layer)`. Received: augment={augment!r}"
         )
 
 
@@ -45,19 +44,17 @@ def check_elements(dataset: Any, augment_labels: bool | None = False) -> None:
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) not in (2, 3):
         raise ValueError(
-            "`dataset` must yield (x, y) or (x, y, sample_weight), as "
-            "tfds.load does with as_supervised=True. "
-            f"Received: element_spec={spec}"
+            "`dataset` must yield (x, y) or (x, y, sample_weight), as tfds "
+            f"does with as_supervised=True. Received: element_spec={spec}"
         )
     for leaf in tf.nest.flatten(spec[0]):
         if not leaf.shape.is_fully_defined():
             raise ValueError(
                 "`x` must have one known shape for all examples. Of a dataset "
                 "of batches, take the examples: batch_size=None in "
-                "image_dataset_from_directory, or dataset.unbatch(), which "
-                "hides their number, so give `shuffle_buffer` as well. Else "
-                "resize images of varying size, or state the shape with "
-                f"tf.ensure_shape. Received: x with {leaf}"
+                "image_dataset_from_directory, or dataset.unbatch() with "
+                "`shuffle_buffer` here. Else resize images, or state the shape "
+                f"with tf.ensure_shape. Received: x with {leaf}"
             )
 
     for label in tf.nest.flatten(spec[1]):
@@ -113,11 +110,10 @@ def check_same_order(dataset: tf.data.Dataset) -> None:
         stage = stages.pop()
         if getattr(stage, "_reshuffle_each_iteration", False):
             raise ValueError(
-                "`pool` needs a `dataset` of one order in all passes: an "
-                "example keeps its views by its place. Leave out what shuffles "
-                "it, as shuffle=False does in image_dataset_from_directory, or "
-                "give that `reshuffle_each_iteration=False`; `group_views` "
-                "shuffles by itself. "
+                "`pool` needs a `dataset` of one order in all passes. Leave "
+                "out what shuffles it, as shuffle=False does in "
+                "image_dataset_from_directory, or give that "
+                "`reshuffle_each_iteration=False`; `group_views` shuffles. "
                 f"Received: a {type(stage).__name__} that reshuffles"
             )
         # What comes out of a cache stays as it was in the first pass.
@@ -144,8 +140,8 @@ def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
         raise ValueError("`dataset` must not be empty. Received: 0 examples")
     if drop_remainder and 0 < examples < batch_size:
         raise ValueError(
-            "`batch_size` must not exceed the number of examples while "
-            "`drop_remainder` is True: there would be no batch. "
+            "`batch_size` must not exceed the number of examples with "
+            "`drop_remainder=True`: there would be no batch. "
             f"Received: batch_size={batch_size}, {examples} examples"
         )
     if examples < 0:
@@ -172,16 +168,14 @@ def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:
         raise ValueError(
             "`augment` must map images (batch, ...), or images and labels, and "
             "seeds (batch, views, 2) to views (batch, views, ...) of the shape "
-            "of the original, which is a view as well: bring the images "
-            "to their final size before, in `dataset`. To lift a layer or "
-            "a function of one image, use `per_view`. "
+            "of the original: resize in `dataset`, and lift a layer or a "
+            "function of one image by `per_view`. "
             f"Expected: {expected}. Received: {views.shape}"
         )
     to_floats = original.dtype.is_integer and views.dtype.is_floating
     if original.dtype != views.dtype and not to_floats:
         raise ValueError(
-            "`augment` must keep the dtype of the original, which is a "
-            "view as well, or turn integers into floats. "
+            "`augment` must keep the dtype, or turn integers into floats. "
             f"Received: {views.dtype.name} for {original.dtype.name}"
         )
 
@@ -222,6 +216,6 @@ def refuse_mixing(argument: str, layer: keras.Layer) -> None:
                 raise ValueError(
                     f"`{argument}` must augment one image at a time, from the "
                     f"seed of the view, and {type(sublayer).__name__} "
-                    f"{reason}: take a layer that keeps images apart, such as "
-                    f"RandAugment. Received: {argument}={layer!r}"
+                    f"{reason}: take one that keeps images apart. "
+                    f"Received: {argument}={layer!r}"
                 )

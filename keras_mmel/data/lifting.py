@@ -186,9 +186,8 @@ def _view_of_function(function):
     is_of_labels = len(names) == 3 and names[2] in _CHANCE
     if not (is_of_labels or len(names) in (1, 2)) or names[0] in _CHANCE:
         raise TypeError(
-            "`layer_or_function` must take (image), (image, seed) or "
-            "(image, rng); with labels that move (image, label), "
-            "(image, label, seed) or (image, label, rng). "
+            "`layer_or_function` must take (image), (image, seed) or (image, "
+            "rng); where labels move (image, label), also with seed or rng. "
             f"Received: {function!r} with required arguments {names}"
         )
 

@@ -74,19 +74,15 @@ def turn_and_shift(
     shift = check_count("shift", shift, 0)
 
     def augment(images, seeds):
-        if tf.nest.is_nested(images):
-            raise ValueError(
-                "`turn_and_shift` must get single images, not a nest of "
-                f"inputs. Received: a {type(images).__name__}"
-            )
-        images = tf.convert_to_tensor(images)
-        if images.shape.rank != 4 or shift >= min(images.shape[1:3]):
+        shape = getattr(images, "shape", ())
+        if len(shape) != 4 or shift >= min(shape[1:3]):
             raise ValueError(
                 "`turn_and_shift` must get single images (height, width, "
-                "channels), larger than `shift`; give gray images a channel, "
-                f"image[..., None]. Received: shift={shift}, images of shape "
-                f"{tuple(images.shape[1:])}"
+                "channels), larger than `shift`; give gray ones a channel. "
+                f"Received: shift={shift}, {type(images).__name__} "
+                f"{tuple(shape[1:])}"
             )
+        images = tf.convert_to_tensor(images)
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
         keys = tf.bitcast(tf.reshape(seeds, (-1, 2)), tf.uint64)

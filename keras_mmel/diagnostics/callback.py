@@ -10,16 +10,16 @@ import numpy as np
 
 from keras_mmel import counts
 from keras_mmel.arrays import to_numpy
+from keras_mmel.callbacks import OfMMELModel
 from keras_mmel.diagnostics import probe as probes
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics.run import Run
-from keras_mmel.mmel_model import MMELModel
 
 # Half of the 2 % that the last record of a run may fill up.
 _SHARE = 0.01
 
 
-class ViewWeights(keras.callbacks.Callback):
+class ViewWeights(OfMMELModel):
     """Records the view weights of fixed groups while a model trains.
 
     At each look the model sees the groups of the probe in inference mode, and
@@ -114,15 +114,6 @@ class ViewWeights(keras.callbacks.Callback):
             # method, so that it is only there where it is needed.
             self.on_train_batch_end = self._after_batch
 
-    def set_model(self, model):
-        if not isinstance(model, MMELModel):
-            raise TypeError(
-                "`ViewWeights` looks at the view weights of an `MMELModel`: "
-                "give it to the `fit` of the wrapper. "
-                f"Received: a {type(model).__name__}"
-            )
-        super().set_model(model)
-
     def on_train_begin(self, logs=None):
         if not self.run.steps:
             objective = self.model.objective
@@ -141,7 +132,10 @@ class ViewWeights(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         step = self._step()
-        values = {name: _number(value) for name, value in (logs or {}).items()}
+        # A metric may give one number a class, which no curve shows.
+        values = {
+            n: float(v) for n, v in (logs or {}).items() if not np.ndim(v)
+        }
         self.run.logs.append({"epoch": epoch + 1, "step": step, **values})
         # One more look, as long as the last, must stay within the share of all
         # other time.
@@ -194,11 +188,3 @@ class ViewWeights(keras.callbacks.Callback):
             self.model.jax_state_sync()
         iterations = self.model.optimizer.iterations
         return int(to_numpy(keras.ops.convert_to_tensor(iterations)))
-
-
-def _number(value):
-    """A number of the log as a float; what is no number, as it is."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value

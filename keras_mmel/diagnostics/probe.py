@@ -222,8 +222,7 @@ def _decoded(views, vocabulary):
     ids = views.get("token_ids") if isinstance(views, dict) else None
     if getattr(ids, "ndim", 0) != 3 or ids.dtype.kind not in "iu":
         raise ValueError(
-            '`tokenizer` needs inputs with "token_ids" of shape (batch, '
-            "num_views, length). "
+            '`tokenizer` needs "token_ids" (batch, num_views, length). '
             f"Received: {len(keras.tree.flatten(views))} inputs without them"
         )
     if ids.size and not 0 <= ids.min() <= ids.max() < len(vocabulary):

@@ -3,12 +3,12 @@
 import io
 import math
 import os
+from importlib.metadata import version
 
 import numpy as np
 
 from keras_mmel import arrays
 from keras_mmel import extras
-from keras_mmel import version
 from keras_mmel import whole_files
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics.run import Run
@@ -88,7 +88,7 @@ def _subtitle(run):
     return (
         f"objective {objective}({arguments}) · probe of {groups} groups of "
         f"{views} views · {len(run.weights)} records · "
-        f"keras_mmel {version.__version__}"
+        f"keras_mmel {version('keras-mmel')}"
     )
 
 

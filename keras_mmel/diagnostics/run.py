@@ -3,17 +3,12 @@
 import dataclasses
 import json
 import os
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from keras_mmel import whole_files
 from keras_mmel.diagnostics.weight_statistics import StepWeights
-
-# What reading a file raises that is another, or only the beginning of one.
-_ZIP = (NotImplementedError, zipfile.BadZipFile, OSError, EOFError)
-_BROKEN = (ValueError, LookupError, TypeError, *_ZIP)
 
 
 @dataclasses.dataclass
@@ -29,7 +24,7 @@ class Run:
             in the soft objective.
         mask: Bool `(groups, num_views)`, `False` for padding.
         view_names: A name for each view index.
-        classes: None or int `(groups,)`, -1 where unknown.
+        classes: None or int `(groups,)`, from 0.
         class_names: Names of the classes, where given.
         images: None or uint8 `(groups, num_views, height, width, channels)`:
             small pictures.
@@ -136,8 +131,6 @@ class Run:
         if self.classes is None:
             return f"group {group}"
         index, names = self.classes[group], self.class_names or []
-        if index < 0:
-            return f"group {group}, unknown"
         name = names[index] if index < len(names) else index
         return f"group {group}, {name}"
 
@@ -179,7 +172,7 @@ class Run:
             for name in ("weights", "losses"):
                 arrays[name] = list(arrays[name])
             return cls(**fields | arrays)
-        except _BROKEN as error:
+        except Exception as error:  # of zip files, JSON and NumPy
             if getattr(error, "filename", None) is not None:
                 raise  # such as one that is not there
             raise ValueError(

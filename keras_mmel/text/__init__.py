@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
     from keras_mmel.text.bert.masked_lm import BertMaskedLM
     from keras_mmel.text.bert.tokenizer import Tokenizer
     from keras_mmel.text.files.augmenting import write_augmented
-    from keras_mmel.text.files.on_beam import augment_on_beam
     from keras_mmel.text.reading.readers import read_augmented
     from keras_mmel.text.reading.readers import read_plain
     from keras_mmel.text.reading.table_loading import load_table
@@ -35,7 +34,6 @@ _PARTS = {
     "MaskedLMAugmenter": "augmentation.augmenter",
     "TokenTable": "reading.token_table",
     "Tokenizer": "bert.tokenizer",
-    "augment_on_beam": "files.on_beam",
     "export_text_classifier": "serving.export",
     "label_augmented": "reading.teacher",
     "load_masked_lm": "bert.loading",
@@ -53,7 +51,6 @@ __all__ = [
     "MaskedLMAugmenter",
     "TokenTable",
     "Tokenizer",
-    "augment_on_beam",
     "export_text_classifier",
     "files",
     "label_augmented",

@@ -164,7 +164,7 @@ def test_bad_images(images, message):
 
 
 def test_a_nest_of_images_is_named():
-    with pytest.raises(ValueError, match="not a nest of inputs.*a dict"):
+    with pytest.raises(ValueError, match="single images.*dict"):
         data.turn_and_shift()({"image": np.zeros((1, 4, 4, 1))}, [])
 
 

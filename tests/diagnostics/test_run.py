@@ -17,7 +17,7 @@ def a_run(records=2):
         mask=random.random((6, 3)) > 0.2,
         objective={"name": "Hard", "lambda_p": np.inf},
         original_counts=False,
-        classes=np.arange(6) - 1,
+        classes=np.arange(6) % 4,
         class_names=["a", "b"],
         images=random.integers(0, 256, (6, 3, 2, 5, 1), "uint8"),
         texts=[["ä ‖ b", "x", ""]] * 6,
@@ -107,6 +107,6 @@ def test_nonsense_is_refused(tmp_path):
 def test_names():
     run = a_run()
     assert run.view_names == ["original", "view 1", "view 2"]
-    names = ["group 0, unknown", "group 1, a", "group 2, b", "group 3, 2"]
+    names = ["group 0, a", "group 1, b", "group 2, 2", "group 3, 3"]
     assert [run.group_name(group) for group in range(4)] == names
     assert Run(mask=run.mask).group_name(1) == "group 1"

@@ -36,7 +36,6 @@ def make_checkpoint(
     pooler=False,
     norms="gamma",
     prefix="bert.",
-    shards=1,
     tokenizer="tokenizer.json",
     lowercase=True,
     vocabulary=None,
@@ -49,8 +48,8 @@ def make_checkpoint(
 
     `norms` is "gamma" (gamma and beta) or "weight" (weight and bias), `prefix`
     "bert." or "", `tokenizer` "tokenizer.json", "vocab.txt" or `None`. As
-    `decoder`, "tied" stores a copy and "untied" a matrix of its own. Several
-    `shards` come with an index. `config` has entries of `config.json`.
+    `decoder`, "tied" stores a copy and "untied" a matrix of its own. `config`
+    has entries of `config.json`.
     """
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -76,7 +75,7 @@ def make_checkpoint(
     (directory / "config.json").write_text(json.dumps(config))
     weights = make_weights(config, head, pooler, norms, prefix, decoder, seed)
     weights = {k: v.astype(dtype) for k, v in weights.items()}
-    _save_weights(directory, weights, shards)
+    save_file(weights, directory / "model.safetensors")
     if tokenizer is not None:
         _save_tokenizer(directory, pieces, tokenizer, lowercase)
     return directory
@@ -136,21 +135,6 @@ def make_weights(config, head, pooler, norms, prefix, decoder, seed):
         elif decoder == "tied":
             weights[name] = weights[f"{embeddings}.word_embeddings.weight"]
     return weights
-
-
-def _save_weights(directory, weights, shards):
-    if shards == 1:
-        save_file(weights, directory / "model.safetensors")
-        return
-    names = sorted(weights)
-    weight_map = {}
-    for shard in range(shards):
-        file = f"model-{shard + 1:05d}-of-{shards:05d}.safetensors"
-        part = {name: weights[name] for name in names[shard::shards]}
-        save_file(part, directory / file)
-        weight_map.update(dict.fromkeys(part, file))
-    index = {"metadata": {}, "weight_map": weight_map}
-    (directory / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
 def _save_tokenizer(directory, pieces, kind, lowercase):

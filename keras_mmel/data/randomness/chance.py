@@ -47,11 +47,10 @@ def trace_checked(source: Any, function: Callable, *specs: Any) -> Any:
     traced, stateful = _traced(source, function, specs)
     if stateful:
         raise ValueError(
-            "What makes views must draw its numbers from the seed of the view, "
-            "or views could not be repeated: with tf.random.stateless_* in "
-            "`per_view(f)` of f(image, seed); with NumPy, also in place of "
-            "tf.numpy_function and tf.py_function, in `per_view(f)` of "
-            "f(image, rng); or by `per_view(layer)`. "
+            "What makes views must draw its numbers from the seed of the view: "
+            "with tf.random.stateless_* in `per_view(f)` of f(image, seed); "
+            "with NumPy, also in place of tf.numpy_function, in `per_view(f)` "
+            "of f(image, rng); or by `per_view(layer)`. "
             f"Received: {source!r} with operations {stateful}"
         )
     return traced
@@ -84,10 +83,9 @@ def check_fixed(function: Callable, *specs: Any) -> None:
     results = [run(*example) for _ in range(2 * _CALLS)]
     if not _all_alike(results):
         raise ValueError(
-            "`transformations` must make the same of an example in every pass, "
-            "without chance: give a layer a range of one number, as "
-            "RandomRotation((0.1, 0.1)), and a function no generator. "
-            f"Received: {function!r}, which makes different views of one"
+            "`transformations` must make the same in every pass: give a layer "
+            "a range of one number, as RandomRotation((0.1, 0.1)), a function "
+            f"no generator. Received: {function!r}, which draws"
         )
 
 
@@ -135,9 +133,8 @@ def try_checked(source: Any, function: Callable, spec: Any) -> Any:
     results = [function(array, np.random.default_rng(0)) for _ in range(_CALLS)]
     if not _all_alike(results):
         raise ValueError(
-            "`layer_or_function` must draw all of its numbers from `rng`, "
-            "and makes different views with one. A pipeline of "
-            "albumentations takes its seed before each call, "
+            "`layer_or_function` must draw all of its numbers from `rng`. "
+            "A pipeline of albumentations takes its seed before each call, "
             "`pipeline.set_random_seed(int(rng.integers(2**31)))`. "
             f"Received: layer_or_function={source!r}"
         )
@@ -158,10 +155,9 @@ def _traced(source, function, specs, traces=_TRACES):
     if not are_alike or _global_random_state() != state_before:
         raise ValueError(
             "What makes views must not draw from Python's `random` or "
-            "`numpy.random`: they are asked once, when the graph is made, and "
-            "all views would share the answer. Draw with tf.random.stateless_* "
-            "from the seed, or with NumPy in `per_view(f)` of f(image, rng). "
-            f"Received: {source!r}"
+            "`numpy.random`: all views would share the answer. Draw with "
+            "tf.random.stateless_* from the seed, or with NumPy in "
+            f"`per_view(f)` of f(image, rng). Received: {source!r}"
         )
     stateful = {n.op for n in _nodes(graphs[0]) if _STATEFUL.match(n.op)}
     return traced[0], sorted(stateful)

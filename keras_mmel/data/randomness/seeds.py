@@ -148,8 +148,12 @@ def seeded(layer: keras.Layer, seed: tf.Tensor) -> Iterator[Iterator[int]]:
         draw_seed = fold(key, next(draw_numbers))
         return tf.cast(tf.bitcast(draw_seed, tf.int32), tf.int64)
 
-    sublayers = layer._flatten_layers()
-    generators = _seed_generators([vars(sublayer) for sublayer in sublayers])
+    generators = {
+        value
+        for sublayer in layer._flatten_layers()
+        for value in keras.tree.flatten(vars(sublayer))
+        if isinstance(value, keras.random.SeedGenerator)
+    }
     # An attribute of the generator hides the method of its class.
     for generator in generators:
         generator.next = next_seed
@@ -158,21 +162,3 @@ def seeded(layer: keras.Layer, seed: tf.Tensor) -> Iterator[Iterator[int]]:
     finally:
         for generator in generators:
             del generator.next
-
-
-def _seed_generators(value, seen=()):
-    """The seed generators in a nest of attributes, each once.
-
-    Layers hold them as attributes, in lists and, for other backends, in dicts.
-    Not by `keras.tree`, which sorts the keys of a dict, and some have no order.
-    """
-    if isinstance(value, keras.random.SeedGenerator):
-        return {value}
-    if id(value) in seen:
-        return set()  # a list that holds itself
-    seen = (*seen, id(value))
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
-        return set()
-    return set().union(*(_seed_generators(item, seen) for item in value))

@@ -283,9 +283,8 @@ def _tokenizer_of(masked_lm, tokenizer):
         tokenizer = getattr(masked_lm, "tokenizer", None)
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
-            "`masked_lm` must have a `tokenizer` of the class "
-            "`keras_mmel.text.Tokenizer`, as `load_masked_lm` gives it, or "
-            "give `tokenizer=Tokenizer.from_directory(...)`. Received: "
+            "`masked_lm` must have a `keras_mmel.text.Tokenizer`, or give it "
+            "by `tokenizer=Tokenizer.from_directory(...)`. Received: "
             f"{type(tokenizer).__name__}"
         )
     return tokenizer

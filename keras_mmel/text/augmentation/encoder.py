@@ -120,10 +120,9 @@ def take_encoder(masked_lm: keras.Model, dtype: str = "float32") -> Encoder:
         )
     except AttributeError as error:
         raise TypeError(
-            "`masked_lm` must be a `keras_hub.models.BertMaskedLM` (as "
-            "`load_masked_lm` returns it) with the layers of keras-hub's "
-            "BERT; what it augments trains any classifier "
-            "(`read_augmented(..., as_text=True)`). "
+            "`masked_lm` must be a BERT, a `keras_hub.models.BertMaskedLM`, as "
+            "`load_masked_lm` returns it; what it augments trains any "
+            "classifier (`read_augmented(..., as_text=True)`). "
             f"Received: {type(masked_lm).__name__}, where {error}"
         ) from error
 

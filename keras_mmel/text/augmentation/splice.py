@@ -4,22 +4,14 @@ Only the words that changed are replaced. Everything else keeps its case, its
 accents and its spacing, which a tokenizer's own decoding would lose.
 """
 
+import functools
 import unicodedata
 from collections.abc import Collection
 from collections.abc import Sequence
 
+from keras_mmel import extras
+
 _CONTINUATION = "##"
-# Ideographs, each of which is a word for BERT's tokenizer.
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
 
 
 def splice(
@@ -132,12 +124,14 @@ def _is_space(character):
     return character in "\t\n\r" or unicodedata.category(character)[0] == "Z"
 
 
+@functools.cache
 def _splits(character):
     """Whether BERT's tokenizer splits a text on both sides of a character."""
-    if not character:
-        return True
-    if character.isascii():
-        return character.isprintable() and not character.isalnum()
-    if unicodedata.category(character)[0] == "P":
-        return True
-    return any(low <= ord(character) <= high for low, high in _IDEOGRAPHS)
+    library = extras.need("tokenizers", "text")
+    # Of what it does to a text, the spaces around ideographs alone.
+    normalizer = library.normalizers.BertNormalizer(
+        clean_text=False, strip_accents=False, lowercase=False
+    )
+    text = normalizer.normalize_str(f"a{character}a")
+    words = library.pre_tokenizers.BertPreTokenizer().pre_tokenize_str(text)
+    return len(words) > 1 or not character

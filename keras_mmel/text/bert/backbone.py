@@ -50,10 +50,6 @@ def activation(hidden_act: str) -> Callable:
     return _ACTIVATIONS[hidden_act]
 
 
-# Of the normal distribution from which keras-hub draws initial weights.
-_STDDEV = 0.02
-
-
 @keras.saving.register_keras_serializable("keras_mmel")
 class BertBackbone(keras_hub.models.BertBackbone):
     """A BERT encoder whose activation, epsilon and dropouts can be set.
@@ -78,7 +74,6 @@ class BertBackbone(keras_hub.models.BertBackbone):
         hidden_act: Activation of the feed-forward part, named as in a Hugging
             Face config.
         layer_norm_eps: Epsilon of every layer norm.
-        initializer_range: Standard deviation of the initial weights.
         **kwargs: `dtype`, and those of `keras.Model`.
 
     Raises:
@@ -92,7 +87,6 @@ class BertBackbone(keras_hub.models.BertBackbone):
         attention_dropout=None,
         hidden_act="gelu",
         layer_norm_eps=1e-12,
-        initializer_range=_STDDEV,
         **kwargs,
     ):
         if attention_dropout is None:
@@ -104,7 +98,6 @@ class BertBackbone(keras_hub.models.BertBackbone):
         self.attention_dropout = attention_dropout
         self.hidden_act = hidden_act
         self.layer_norm_eps = layer_norm_eps
-        self.initializer_range = initializer_range
         # The layers read their settings when they are called.
         for layer in self._flatten_layers():
             if isinstance(layer, keras.layers.LayerNormalization):
@@ -116,19 +109,10 @@ class BertBackbone(keras_hub.models.BertBackbone):
                 if isinstance(layer, keras.layers.Dropout):
                     layer.rate = attention_dropout
             block._feedforward_intermediate_dense.activation = function
-            # What a block tells of itself where it is saved by itself.
-            block.activation = function
-            block.layer_norm_epsilon = layer_norm_eps
-        if initializer_range != _STDDEV:
-            for weight in self.weights:
-                # Neither scales nor biases, but for the zeros of attention.
-                if len(weight.shape) > 1:
-                    weight.assign(weight * (initializer_range / _STDDEV))
 
     def get_config(self):
         return super().get_config() | {
             "attention_dropout": self.attention_dropout,
             "hidden_act": self.hidden_act,
             "layer_norm_eps": self.layer_norm_eps,
-            "initializer_range": self.initializer_range,
         }

@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.text.bert.backbone import BertBackbone
-from keras_mmel.text.bert.presets import read_json
 
 Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"
@@ -27,13 +26,8 @@ _SETTINGS = {
     "attention_dropout": ("attention_probs_dropout_prob", 0.1),
     "hidden_act": ("hidden_act", "gelu"),
     "layer_norm_eps": ("layer_norm_eps", 1e-12),
-    "initializer_range": ("initializer_range", 0.02),
 }
-_ONLY = {
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "add_cross_attention": False,
-}
+_ONLY = {"position_embedding_type": "absolute", "is_decoder": False}
 # Of the tensors: what a layer is called.
 _LAYERS = {
     "token_embedding": "embeddings.word_embeddings",
@@ -59,8 +53,7 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
     """Reads the tensors of a BERT checkpoint.
 
     Args:
-        directory: Holds `model.safetensors`, or `model.safetensors.index.json`
-            and the shards that it names.
+        directory: Holds `model.safetensors`.
 
     Returns:
         The tensors by the names of Hugging Face's BERT without the prefix
@@ -68,12 +61,18 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
         `beta` of TensorFlow's first checkpoints.
 
     Raises:
-        FileNotFoundError: If there are no weights or a shard is missing.
+        FileNotFoundError: If there are no weights.
         ValueError: If a file is damaged or is no BERT.
     """
-    stored = {}
-    for file in _files(directory):
-        stored.update(_read(file))
+    file = directory / "model.safetensors"
+    if not file.exists():
+        raise FileNotFoundError(
+            "a checkpoint in Hugging Face layout must have model.safetensors, "
+            "no other format: transformers writes it by "
+            f"`model.save_pretrained(...)`. Received: {str(directory)!r} with "
+            f"{sorted(p.name for p in directory.iterdir())}"
+        )
+    stored = _read(file)
     # Of a task's checkpoint their names begin with `bert.`.
     embeddings = [name for name in stored if name.endswith(_WORDS)]
     if len(embeddings) != 1:
@@ -88,24 +87,6 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
         name = re.sub(r"\.LayerNorm\.gamma$", ".LayerNorm.weight", name)
         tensors[re.sub(r"\.LayerNorm\.beta$", ".LayerNorm.bias", name)] = value
     return tensors
-
-
-def _files(directory):
-    single = directory / "model.safetensors"
-    index = directory / "model.safetensors.index.json"
-    if single.exists():
-        return [single]
-    # A large model is in several files, which the index names.
-    if not index.exists():
-        raise FileNotFoundError(
-            "a checkpoint in Hugging Face layout must have model.safetensors "
-            "or model.safetensors.index.json: no other format is read, and of "
-            "transformers `from_pretrained(...).save_pretrained(...)` writes "
-            f"it. Received: {str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
-        )
-    files = set(read_json(index)["weight_map"].values())
-    return [directory / name for name in sorted(files)]
 
 
 def _read(file):
@@ -125,8 +106,8 @@ def make_backbone(config: dict) -> BertBackbone:
 
     Args:
         config: `config.json`. `hidden_act`, `layer_norm_eps`,
-            `type_vocab_size`, both dropouts and `initializer_range` have the
-            defaults of Hugging Face's BERT.
+            `type_vocab_size` and both dropouts have the defaults of Hugging
+            Face's BERT.
 
     Returns:
         The encoder with random weights.
@@ -175,9 +156,8 @@ def load_encoder(backbone: BertBackbone, tensors: Tensors) -> bool:
     unused = sorted(in_blocks - loaded)
     if unused:
         raise ValueError(
-            "config.json must describe the whole encoder. Received: "
-            f"num_hidden_layers={backbone.num_layers} and a checkpoint with "
-            f"{unused[0]!r} and {len(unused) - 1} more tensors"
+            f"config.json must describe the whole encoder, {unused[0]!r}, too. "
+            f"Received: num_hidden_layers={backbone.num_layers}"
         )
     return has_pooler
 

@@ -110,8 +110,8 @@ def load_text_classifier(
     that does not fit: weights from N(0, `initializer_range`^2), 0.02 in most
     configs, and biases 0; `keras.utils.set_random_seed` makes them
     reproducible. A pooler is read where the checkpoint has one; where it has
-    none (a masked LM), its weights are new as well, from the same normal
-    distribution cut off at two standard deviations, and a log message says so.
+    none (a masked LM), its weights are new as well, from N(0, 0.02^2) cut off
+    at two standard deviations, and a log message says so.
 
     Args:
         preset: `"hf://owner/name"`, `"kaggle://..."`, or a local directory in
@@ -170,7 +170,7 @@ def load_text_classifier(
     rate = config.get("classifier_dropout")
     if rate is None:
         rate = backbone.dropout
-    stddev = backbone.initializer_range
+    stddev = config.get("initializer_range", 0.02)
     model = BertTextClassifier(backbone, num_classes, tokenizer, rate, stddev)
     shapes = [w.shape for w in model.output_dense.get_weights()]
     if [np.shape(part) for part in head] == shapes:
@@ -225,11 +225,10 @@ def _is_tied(tensors, config, directory):
     dense = f"{_HEAD}.transform.dense.weight"
     if dense not in tensors:
         raise ValueError(
-            "`preset` must have a masked-LM head (cls.predictions.*), as a "
-            "BertForMaskedLM or a BertForPreTraining has; for an encoder "
-            "without one use `load_text_classifier`, and for augmentation a "
-            "masked LM such as 'hf://google-bert/bert-base-uncased'. "
-            f"Received: {str(directory)!r} without {dense!r}"
+            "`preset` must have a masked-LM head (cls.predictions.*), such as "
+            "'hf://google-bert/bert-base-uncased' has; for an encoder without "
+            f"one use `load_text_classifier`. Received: {str(directory)!r} "
+            f"without {dense!r}"
         )
     name = f"{_HEAD}.decoder.weight"
     if name in tensors:
@@ -244,10 +243,9 @@ def _tokenizer(directory, backbone):
     pieces, rows = len(tokenizer.vocabulary), backbone.vocabulary_size
     if not pieces <= rows <= pieces + _MOST_PADDING:
         raise ValueError(
-            "The tokenizer must be that of the model: `vocab_size` of "
-            "config.json is the number of its pieces, or at most "
-            f"{_MOST_PADDING} more. Received: vocab_size={rows}, {pieces} "
-            f"pieces in {str(directory)!r}"
+            "The tokenizer must be that of the model: of `vocab_size` pieces, "
+            f"or at most {_MOST_PADDING} fewer. Received: vocab_size={rows}, "
+            f"{pieces} pieces in {str(directory)!r}"
         )
     return tokenizer
 
@@ -258,10 +256,9 @@ def _masked_lm_of_keras_hub(directory):
     task_class = _task_class(directory)
     if task_class != "BertMaskedLM":
         raise ValueError(
-            "`preset` must have a masked-LM head: in keras-hub layout the "
-            "task.json of a BertMaskedLM and task.weights.h5; where there is "
-            "only an encoder, take a masked LM in Hugging Face layout, such "
-            "as 'hf://google-bert/bert-base-uncased'. Received: "
+            "`preset` must have a masked-LM head: task.json of a BertMaskedLM "
+            "and task.weights.h5, or Hugging Face layout, as that of "
+            "'hf://google-bert/bert-base-uncased'. Received: "
             f"{str(directory)!r} with the task {task_class!r} and files "
             f"{sorted(p.name for p in directory.iterdir())}"
         )

@@ -7,13 +7,7 @@ import pathlib
 from keras_mmel import extras
 
 # Nothing else is read: no pickles, no optimizer states, no other frameworks.
-_WANTED = [
-    "*.json",
-    "*.txt",
-    "*.safetensors",
-    "*.weights.h5",
-    "assets/tokenizer/*",
-]
+_WANTED = ["*.json", "*.txt", "*.safetensors", "*.weights.h5"]
 
 
 def find(preset: str | os.PathLike) -> pathlib.Path:
@@ -42,10 +36,9 @@ def find(preset: str | os.PathLike) -> pathlib.Path:
     directory = pathlib.Path(name)
     if not directory.is_dir():
         raise FileNotFoundError(
-            "`preset` must be 'hf://owner/name', a handle of Kaggle "
-            "('kaggle://keras/bert/keras/NAME' for what keras-hub calls NAME) "
-            "or a local directory, and there is no such one. Received: "
-            f"preset={name!r}"
+            "`preset` must be 'hf://owner/name', for what keras-hub calls NAME "
+            "'kaggle://keras/bert/keras/NAME', or a local directory that "
+            f"exists. Received: preset={name!r}"
         )
     return directory
 
@@ -61,7 +54,7 @@ def _from_hugging_face(name):
         # Its own errors say neither the argument nor what else would do.
         raise FileNotFoundError(
             "`preset` must be a repository that can be downloaded, or is in "
-            "the cache of huggingface_hub; a local directory will do as well. "
+            "the cache of huggingface_hub, or a local directory. "
             f"Received: preset={name!r} ({type(error).__name__})"
         ) from error
     return pathlib.Path(directory)
@@ -93,9 +86,8 @@ def read_config(directory: pathlib.Path) -> dict:
         name, bert = "class_name", "BertBackbone"
     if config.get(name) != bert:
         raise ValueError(
-            f"`preset` must be a BERT: its config.json must have {name}="
-            f"{bert!r}. Received: {str(directory)!r} with {name}="
-            f"{config.get(name)!r}"
+            f"`preset` must be a BERT: {name}={bert!r} in its config.json. "
+            f"Received: {str(directory)!r} with {name}={config.get(name)!r}"
         )
     return config
 

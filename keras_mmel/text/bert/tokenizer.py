@@ -180,9 +180,8 @@ class Tokenizer:
         missing = [piece for piece in SPECIAL if piece not in ids]
         if missing:
             raise ValueError(
-                f"`tokenizer` must have the special tokens {list(SPECIAL)} in "
-                f"its vocabulary. Received: a vocabulary of {len(ids)} pieces "
-                f"without {missing}"
+                f"`tokenizer` must have the special tokens {list(SPECIAL)}. "
+                f"Received: a vocabulary of {len(ids)} pieces without {missing}"
             )
         # In the order of `SPECIAL`.
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import itertools
 import os
-from collections.abc import Callable
 
 from keras_mmel.counts import check_count
 from keras_mmel.text.files import shards
@@ -98,33 +97,34 @@ def write_augmented(
     if progress:
         for note in getattr(source, "notes", ()):
             print(f"Note: {note}.", flush=True)
-    if check_count("processes", processes, 1) > 1:
+    make_writer = functools.partial(
+        _make_writer, directory, source, augmenter, split
+    )
+    if check_count("processes", processes, 1) == 1:
+        written = make_writer(num_shards, progress)(shard=shard)
+    else:
         # Only the processes know what the augmenter is.
         manifest = writing.make_manifest(source, num_shards, split, made={})
-        num_shards = manifest.num_shards
-        own = writing.own_shards(manifest, shard)
-        sizes = {
-            (i, num_shards): len(numbers) for i, (_, numbers) in own.items()
-        }
-        total = sum(sizes.values())
-        options = {"num_shards": num_shards, "split": split}
-        make_writer = functools.partial(
-            shard_writer, directory, source, augmenter, **options
+        num_written = _write_in_processes(
+            make_writer, source, manifest, shard, processes, progress
         )
-        with writing.progress_bar(source, total, 0, progress) as count:
-            results = write_in_processes(
-                make_writer,
-                list(sizes),
-                processes,
-                lambda part: count(sizes[part]),
-            )
-        num_written = sum(written.num_written for written in results)
-        missing = manifest.missing(shards.as_path(directory))
+        path = shards.as_path(directory)
+        missing = manifest.missing(path)
         if not missing:
-            finish(shards.as_path(directory), manifest)
-        written = writing.Written(num_written, num_shards, missing)
-        _tell(directory, written, progress)
-        return written
+            finish(path, manifest)
+        written = writing.Written(num_written, manifest.num_shards, missing)
+    if progress and not written.missing:
+        if line := AugmentedFiles(directory).describe_samples():
+            print(line, flush=True)
+    return written
+
+
+def _make_writer(directory, source, augmenter, split, num_shards, progress):
+    """Makes what writes one shard after the other, here or in a process.
+
+    The arguments are those of `write_augmented`; a function as `augmenter` is
+    called here, once. What is made is a function of `shard`.
+    """
     if callable(augmenter):
         augmenter = augmenter()
     if augmenter is None:
@@ -134,46 +134,34 @@ def write_augmented(
     else:
         function = functools.partial(_augment, augmenter)
         made_by = augmenter.get_config()
-    written = writing.write_records(
+    return functools.partial(
+        writing.write_records,
         directory,
         source,
         function,
         made={"source": source.describe(), "augmenter": made_by},
         num_shards=num_shards,
-        shard=shard,
         split=split,
         progress=progress,
     )
-    _tell(directory, written, progress)
-    return written
 
 
-def _tell(directory, written, progress):
-    """Prints what became of the texts, once all are there."""
-    if progress and not written.missing:
-        if line := AugmentedFiles(directory).describe_samples():
-            print(line, flush=True)
-
-
-def shard_writer(
-    directory: str | os.PathLike, source: Source, augmenter, **options
-) -> Callable[..., writing.Written]:
-    """Makes what writes one shard after the other in a process of its own.
-
-    Args:
-        directory: As in `write_augmented`.
-        source: As in `write_augmented`.
-        augmenter: As in `write_augmented`; a function is called here, once.
-        **options: Of `write_augmented`, but `shard` and `progress`.
-
-    Returns:
-        A function of `shard`, which shows no progress.
-    """
-    if callable(augmenter):
-        augmenter = augmenter()
-    return functools.partial(
-        write_augmented, directory, source, augmenter, progress=False, **options
-    )
+def _write_in_processes(
+    make_writer, source, manifest, shard, processes, progress
+):
+    """How many shards were written by processes that share them."""
+    num_shards = manifest.num_shards
+    own = writing.own_shards(manifest, shard)
+    sizes = {(i, num_shards): len(numbers) for i, (_, numbers) in own.items()}
+    total = sum(sizes.values())
+    with writing.progress_bar(source, total, 0, progress) as count:
+        results = write_in_processes(
+            functools.partial(make_writer, num_shards, False),
+            list(sizes),
+            processes,
+            lambda part: count(sizes[part]),
+        )
+    return sum(written.num_written for written in results)
 
 
 def _augment(augmenter, records):

@@ -5,12 +5,12 @@ import json
 import os
 import pathlib
 import tempfile
+from importlib.metadata import version
 
 from keras_mmel import extras
 from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import features
-from keras_mmel.version import __version__
 from keras_mmel.whole_files import is_left_over
 
 MANIFEST = "augmented.json"
@@ -18,8 +18,6 @@ MANIFEST = "augmented.json"
 
 DATASET_INFO = "dataset_info.json"
 """TFDS's own description; written last, so it marks a finished directory."""
-
-_OF_TFDS = {DATASET_INFO, "features.json", "label.labels.txt"}
 
 # Of manifest and records; it rises with any change of their layout.
 _FORMAT = 2
@@ -49,7 +47,7 @@ class Manifest:
     label_names: tuple[str, ...] | None
     made: dict
     software: dict = dataclasses.field(
-        default_factory=lambda: {"keras_mmel": __version__}
+        default_factory=lambda: {"keras_mmel": version("keras-mmel")}
     )
 
     def __post_init__(self):
@@ -60,9 +58,8 @@ class Manifest:
             )
         if not 1 <= self.num_shards <= self.num_examples:
             raise ValueError(
-                "`num_shards` must be from 1 to the number of examples. "
-                f"Received: num_shards={self.num_shards} for "
-                f"{self.num_examples} examples"
+                "`num_shards` must be from 1 to the number of examples, "
+                f"{self.num_examples}. Received: num_shards={self.num_shards}"
             )
 
     def shards(self) -> dict[str, range]:
@@ -119,14 +116,13 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
             return Manifest(**fields)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
-            f"The file {MANIFEST!r} is damaged. Delete it and run the command "
-            "that made it again: it keeps the shards that are whole. "
+            f"The file {MANIFEST!r} is damaged. Delete the directory and run "
+            "the command that made it again, or take the file of a copy. "
             f"Received: {str(path)!r}: {type(error).__name__}: {error}"
         ) from error
     raise ValueError(
-        f"`directory` must hold files of format {_FORMAT}, which this version "
-        f"of the package writes. Received: directory={str(directory)!r}, of "
-        f"format {file_format!r}"
+        f"`directory` must hold files of format {_FORMAT}, that of this "
+        f"version. Received: {str(directory)!r}, of format {file_format!r}"
     )
 
 
@@ -152,19 +148,16 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
             raise ValueError(
                 "`directory` must be new, or that of a run with the same "
                 "settings; name another one, or delete it to begin anew. "
-                f"Received: directory={str(directory)!r}, which has "
+                f"Received: {str(directory)!r}, which has "
                 f"{', '.join(only_there)[:300]} in place of "
                 f"{', '.join(only_now)[:300]}"
             )
         return
-    # A manifest alone is that of a run that has not finished a shard. Shards
-    # without one, whoever writes has looked at.
-    own = {MANIFEST, *_OF_TFDS, *manifest.shards()}
-    if others := sorted(set(names) - own):
+    # A manifest alone is that of a run that has not finished a shard.
+    if others := sorted(set(names) - {MANIFEST}):
         raise ValueError(
             "`directory` must be empty, or that of a run with the same "
-            f"settings. Received: directory={str(directory)!r}, which "
-            f"holds {others[0]!r}"
+            f"settings. Received: {str(directory)!r}, with {others[0]!r}"
         )
     shards.write_text(directory / MANIFEST, manifest.to_json())
 

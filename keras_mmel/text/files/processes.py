@@ -43,9 +43,9 @@ def write_in_processes(
         pickled = pickle.dumps(make_writer)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise TypeError(
-            "With several processes `augmenter` and `source` are sent by "
-            "pickle: give objects that it knows, or as `augmenter` a function "
-            f"at the top level of a module that makes one. Received: {error}"
+            "Several processes get `augmenter` and `source` by pickle: as "
+            "`augmenter` also a function at the top level of a module, which "
+            f"makes one. Received: {error}"
         ) from error
     processes = min(processes, len(shards))
     # Else each would start a thread for every core.
@@ -59,15 +59,8 @@ def write_in_processes(
         initializer=_begin,
         initargs=(pickled, threads),
     ) as pool:
-        # Ctrl-C is held back while they start, and for good in them: it is for
-        # this process, which ends them all. Ignoring it there would come too
-        # late, after seconds of imports.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             running = {pool.submit(_write, shard): shard for shard in shards}
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        try:
             for future in concurrent.futures.as_completed(running):
                 results.append(future.result())
                 on_done(running[future])
@@ -89,6 +82,8 @@ def _begin(pickled, threads):
     global _pickled
     _pickled = pickled
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
+    # Ctrl-C is for the process that started this one, which ends them all.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

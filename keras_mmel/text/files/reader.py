@@ -37,9 +37,8 @@ class AugmentedFiles:
         if missing:
             raise ValueError(
                 "`directory` must be complete; run the command that makes it "
-                f"again. Received: directory={str(directory)!r}, which lacks "
-                f"{len(missing)} of {self.manifest.num_shards} shards, the "
-                f"first {missing[0]!r}"
+                f"again. Received: {str(directory)!r}; it lacks {len(missing)} "
+                f"of {self.manifest.num_shards} shards, first {missing[0]!r}"
             )
 
     def __len__(self) -> int:

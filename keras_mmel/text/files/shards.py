@@ -33,10 +33,9 @@ def as_path(directory: str | os.PathLike) -> pathlib.Path:
         path.exists()
     except (KeyError, tf.errors.UnimplementedError):
         raise ValueError(
-            "`directory` must be a path on a disk, or in an object store that "
-            "etils.epath knows: gs://, which TensorFlow reads, or s3://, az:// "
-            "and hf:// with the library of fsspec for it (such as s3fs) and "
-            "the environment variable EPATH_USE_TF=false. "
+            "`directory` must be on a disk, or in an object store of "
+            "etils.epath: gs://, or s3://, az:// and hf:// with their library "
+            "of fsspec (such as s3fs) and EPATH_USE_TF=false set. "
             f"Received: directory={os.fspath(directory)!r}"
         ) from None
     return path
@@ -75,15 +74,13 @@ def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
             yield local
             path.write_bytes(local.read_bytes())
         return
-    is_written = False
     try:
         with whole_files.replacing(path) as half:
             yield half
-            is_written = True
     except FileNotFoundError:
         # Whoever finishes a directory clears it of hidden files: those of a
         # slower writer of the same `path`, too, which has nothing to add.
-        if not (is_written and path.exists()):
+        if not path.exists():
             raise
 
 

@@ -9,12 +9,8 @@ from collections.abc import Iterator
 
 from keras_mmel import counts
 from keras_mmel import extras
+from keras_mmel.text.files import directory as directories
 from keras_mmel.text.files import shards
-from keras_mmel.text.files.directory import DATASET_INFO
-from keras_mmel.text.files.directory import MANIFEST
-from keras_mmel.text.files.directory import Manifest
-from keras_mmel.text.files.directory import begin
-from keras_mmel.text.files.directory import finish
 from keras_mmel.text.files.format import encode
 from keras_mmel.text.sources import records
 
@@ -83,9 +79,7 @@ def write_records(
     directory = shards.as_path(directory)
     manifest = make_manifest(source, num_shards, split, made)
     own = dict(own_shards(manifest, shard).values())
-    if not (directory / MANIFEST).exists():
-        _check_lone_shards(directory, manifest, source, function)
-    begin(directory, manifest)
+    directories.begin(directory, manifest)
     missing = manifest.missing(directory)
     to_write = {name: own[name] for name in missing if name in own}
     total = sum(map(len, own.values()))
@@ -93,7 +87,7 @@ def write_records(
 
     if to_write:
         # It says that the directory is whole.
-        (directory / DATASET_INFO).unlink(missing_ok=True)
+        (directory / directories.DATASET_INFO).unlink(missing_ok=True)
         with progress_bar(source, total, done, progress) as count:
 
             def serialized(numbers):
@@ -101,21 +95,21 @@ def write_records(
                     yield record
                     count(1)
                 # Another run may have taken over what had no shard yet.
-                begin(directory, manifest)
+                directories.begin(directory, manifest)
 
             for name, numbers in to_write.items():
                 shards.write_shard(directory / name, serialized(numbers))
         missing = manifest.missing(directory)
     # One of many calls for single shards need not look at what others see.
-    is_marked = (directory / DATASET_INFO).exists()
+    is_marked = (directory / directories.DATASET_INFO).exists()
     if not missing and (to_write or shard is None or not is_marked):
-        finish(directory, manifest)
+        directories.finish(directory, manifest)
     return Written(len(to_write), manifest.num_shards, missing)
 
 
 def make_manifest(
     source: records.Source, num_shards: int | None, split: str, made: dict
-) -> Manifest:
+) -> directories.Manifest:
     """Says which files a run writes, and what they are.
 
     Args:
@@ -132,7 +126,7 @@ def make_manifest(
     """
     if num_shards is None:
         num_shards = -(-len(source) // EXAMPLES_A_SHARD)
-    return Manifest(
+    return directories.Manifest(
         split=split,
         num_examples=len(source),
         num_shards=num_shards,
@@ -144,7 +138,7 @@ def make_manifest(
 
 
 def own_shards(
-    manifest: Manifest, shard: tuple[int, int] | None
+    manifest: directories.Manifest, shard: tuple[int, int] | None
 ) -> dict[int, tuple[str, range]]:
     """Finds the shards of one part of several.
 
@@ -164,20 +158,6 @@ def own_shards(
         return dict(named_shards)
     index, count = counts.check_share("shard", shard, num_shards, "shards")
     return dict(named_shards[counts.share_of(num_shards, index, count)])
-
-
-def _check_lone_shards(directory, manifest, source, function):
-    """Looks at shards without a manifest: their first records, made anew."""
-    names = set(shards.names_in(directory))
-    for name, numbers in manifest.shards().items():
-        if name in names:
-            stored = next(shards.read_shard(directory / name, len(numbers)))
-            if [stored] != list(_encoded(source, function, numbers[:1])):
-                raise ValueError(
-                    f"`directory` must have {MANIFEST!r} beside its shards, or "
-                    "shards of the same settings; delete it to begin anew. "
-                    f"Received: {str(directory)!r}, where {name!r} is other"
-                )
 
 
 def _encoded(source, function, numbers):

@@ -134,8 +134,7 @@ class InMemory:
             if first != number:
                 raise ValueError(
                     "Ids of examples must differ. Received: "
-                    f"{record.example_id!r} for the examples {first} and "
-                    f"{number}"
+                    f"{record.example_id!r} for examples {first} and {number}"
                 )
         self.num_texts = len(self.records[0].texts)
         self.label_kind = label_kind
@@ -171,8 +170,8 @@ def _check_record(record):
         fits &= len(texts) in (1, 2) and all(isinstance(t, str) for t in texts)
     if not fits:
         raise TypeError(
-            "A `Record` has a string as `example_id`, str(7) for the number 7, "
-            "and as `texts`, as its views have, a tuple of one string, or of "
-            "two for a pair; columns go to `from_columns`. "
+            "A `Record` has a string as `example_id`, str(7) for 7, and as "
+            "`texts`, as its views have, a tuple of one string, or of two for "
+            "a pair; columns go to `from_columns`. "
             f"Received: {record!r:.200}"
         )

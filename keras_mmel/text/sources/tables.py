@@ -138,11 +138,6 @@ class Table:
         self.columns: tuple[str, ...] = ()
         self.rows: list[Row] = []
         suffix = self.path.suffix.lower()
-        if suffix in (".parquet", ".arrow", ".feather"):
-            self.fail(
-                "no table of text; read it with pandas, pyarrow or datasets, "
-                "and give what comes to `from_columns`"
-            )
         kind = kind or suffix[1:]
         self.unit = "object" if kind == "json" else "line"
         data = self.path.read_bytes()
@@ -152,7 +147,11 @@ class Table:
             data.decode()
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            self.fail(f"not UTF-8: byte {data[error.start]:#04x}", line)
+            self.fail(
+                f"not UTF-8: byte {data[error.start]:#04x}; what pandas, "
+                "pyarrow or datasets can read goes to `from_columns`",
+                line,
+            )
         lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="\n")
         if kind == "json":
             objects = self._parse(lines.read())

@@ -16,16 +16,6 @@ from keras_mmel.text.sources.records import Record
 # Rows that come to NumPy at a time: one by one takes many times as long.
 _BATCH = 1024
 
-# Text features of the data sets that have not one named "sentence": pairs of
-# GLUE.
-_PAIRS = dict.fromkeys(
-    ("glue/mrpc", "glue/rte", "glue/stsb"), ("sentence1", "sentence2")
-) | {
-    "glue/qqp": ("question1", "question2"),
-    "glue/qnli": ("question", "sentence"),
-    "glue/mnli": ("premise", "hypothesis"),
-}
-
 
 def from_tfds(
     name: str,
@@ -66,10 +56,11 @@ def from_tfds(
     films = from_tfds("imdb_reviews", "train", "text")
     ```
     """
-    if columns is None:
-        columns = _PAIRS.get(str(name).partition(":")[0], "sentence")
     tfds = extras.need("tensorflow_datasets", "datasets")
     builder = prepared(name, data_dir)
+    if columns is None:  # TFDS itself knows those of GLUE
+        known = getattr(builder.builder_config, "text_features", ["sentence"])
+        columns = list(known)
     columns = as_columns("columns", columns)
     features = builder.info.features
     _check_features(features, columns, label, id)

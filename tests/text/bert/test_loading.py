@@ -61,7 +61,7 @@ def check_logits(model, directory):
     "options",
     [
         {},
-        {"norms": "weight", "prefix": "", "shards": 3, "pooler": True},
+        {"norms": "weight", "prefix": "", "pooler": True},
         {"decoder": "tied", "tokenizer": "vocab.txt", "lowercase": False},
         {"decoder": "untied"},
         # The file is believed, as by transformers 5, not the config.
@@ -124,8 +124,8 @@ def test_new_weights_are_normal_and_reproducible(tmp_path, caplog):
     pooler, again = (m.backbone.pooled_dense.kernel.numpy() for m in made)
     np.testing.assert_array_equal(pooler, again)
     # Cut off at two standard deviations, 0.88 of the spread is left.
-    assert np.abs(pooler).max() < 0.1001
-    assert 0.85 * 0.05 < pooler.std() < 0.05
+    assert np.abs(pooler).max() < 0.04004
+    assert 0.85 * 0.02 < pooler.std() < 0.02
 
 
 def rates(model):

@@ -83,7 +83,8 @@ def test_configs_hold_every_setting(tmp_path):
         layers = block._flatten_layers()
         rates = [x.rate for x in layers if isinstance(x, keras.layers.Dropout)]
         assert sorted(rates) == [0.2, 0.3, 0.3]
-        assert block.activation is keras.activations.relu
+        dense = block._feedforward_intermediate_dense
+        assert dense.activation is keras.activations.relu
         assert again.backbone.embeddings_layer_norm.epsilon == 1e-3
 
 

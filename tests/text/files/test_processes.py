@@ -42,7 +42,7 @@ def test_processes_write_the_files_of_one(tmp_path, capsys):
         ({"processes": 2.0}, TypeError, "`processes` must be an integer"),
         ({"num_shards": 11}, ValueError, "`num_shards` must be from 1"),
         ({"shard": (3, 3)}, ValueError, "`shard` must be"),
-        ({"augmenter": lambda: None}, TypeError, "sent by pickle.*lambda"),
+        ({"augmenter": lambda: None}, TypeError, "by pickle.*lambda"),
     ],
 )
 def test_bad_settings_start_no_process(tmp_path, options, error, message):
@@ -109,9 +109,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_early", [True, False])
-def test_interrupt_ends_all_processes(tmp_path, is_early):
-    """Also while they import; and the same call then goes on."""
+def test_interrupt_ends_all_processes(tmp_path):
+    """And the same call then goes on."""
     program = tmp_path / "program.py"
     program.write_text(_PROGRAM)
     directory = tmp_path / "made"
@@ -124,13 +123,7 @@ def test_interrupt_ends_all_processes(tmp_path, is_early):
         start_new_session=True,
     )
 
-    def is_time():
-        if not is_early:
-            return list(directory.glob("*.tfrecord*"))
-        # This program, two that it started, and what counts their resources.
-        return len(_group(running.pid)) >= 4
-
-    while not is_time():
+    while not list(directory.glob("*.tfrecord*")):
         assert running.poll() is None
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)

@@ -173,7 +173,7 @@ def test_an_object_store_holds_the_same(store, whole):
 @pytest.mark.parametrize("scheme", ["s3", "ftp", "memory", "file"])
 def test_other_object_stores_are_refused(scheme):
     place = f"{scheme}://bucket/x"
-    known = "knows: gs://.* or s3://, az:// and hf:// with.*EPATH_USE_TF="
+    known = "epath: gs://, or s3://, az:// and hf:// with.*EPATH_USE_TF="
     with pytest.raises(ValueError, match=f"{known}.*'{place}'"):
         fakes.write(place)
 

@@ -126,7 +126,7 @@ def test_who_should_come_by_another_door(tmp_path):
             read(Frame({"text": TEXTS}), "text")
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR1\xa4")
-    with pytest.raises(ValueError, match="rows.parquet: .*from_columns"):
+    with pytest.raises(ValueError, match="rows.parquet, .*from_columns"):
         from_csv(path, "text")
 
 
