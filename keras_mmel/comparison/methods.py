@@ -81,7 +81,7 @@ def model_of(model: Any, objective: Any) -> keras.Model:
     if own:
         raise ValueError(
             "`make_model` must give a model that Keras trains by its own "
-            f"methods: an `MMELModel` would not use {own} of the model, as plain "
+            f"methods: an `MMELModel` would not use {own} of the model, plain "
             f"training would. Received: a model of type {type(model).__name__}"
         )
     strategy = getattr(model, "distribute_strategy", None)

@@ -22,7 +22,7 @@ def new_figure(size: tuple[float, float] | None = None) -> Any:
     Raises:
         ImportError: If Matplotlib is not installed.
     """
-    library = extras.need("matplotlib.figure", "plots")
+    library: Any = extras.need("matplotlib.figure", "plots")
 
     class Figure(library.Figure):
         def _repr_png_(self):
