@@ -242,6 +242,7 @@ class MMELModel(GroupTrainer):
                 self._group_losses(sizes, y, y_pred)
             y, y_pred = contract.split_labels(y).label, sizes.originals(y_pred)
             sample_weight = contract.split_weights(sample_weight)
+            sample_weight = checks.beside_masks(sample_weight, y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def train_step(self, *args, **kwargs):

@@ -29,6 +29,7 @@ _WRONG_BOXES = (
 )
 _ONLY_XYXY = (keras.layers.RandomRotation, keras.layers.RandomPerspective)
 _CHANCE = ("seed", "rng")
+_LARGEST = 2.0**24
 
 
 def per_view(
@@ -324,6 +325,10 @@ def _call_layer(layer, labels, image, *label):
         if t.dtype.is_integer:
             wrong = "A layer gave fractions for a label of whole numbers"
             tf.debugging.assert_equal(moved, tf.round(moved), wrong)
+            wrong = "A layer computes in float32, exact for labels up to 2**24"
+            tf.debugging.assert_less_equal(
+                tf.cast(t, tf.float64), _LARGEST, wrong
+            )
         return tf.cast(moved, t.dtype)
 
     batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
@@ -361,6 +366,8 @@ def _refuse_unlike(layer, labels):
             raise _unlike("takes images alone", sublayer)
         if sublayer.compute_dtype not in ("float32", "float64"):
             raise _unlike("computes in half precision", sublayer)
+        if isinstance(sublayer, getattr(keras.layers, "RandomGrayscale", ())):
+            raise _unlike("takes images alone", sublayer)
         is_smooth = getattr(sublayer, "interpolation", "nearest") != "nearest"
         if labels == "segmentation_masks" and is_smooth and not _TO_NEAREST:
             raise _unlike(

@@ -77,7 +77,7 @@ def plot_groups(run: Run, rows: int = 4) -> Any:
     if run.images is None:
         raise ValueError(
             "`run` must have images: `plot_groups` draws pictures, and "
-            "`write_report` shows texts. Received: a run without images"
+            "`write_report` shows all others. Received: a run without images"
         )
     return make_figure(_draw_groups, run, rows)
 

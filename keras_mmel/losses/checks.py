@@ -158,6 +158,41 @@ def per_example(sample_weight: Any) -> Any:
     return weight
 
 
+def beside_masks(sample_weight: Any, prediction: Any) -> Any:
+    """Sample weights of metrics, with the axes of the masks of predictions.
+
+    Keras multiplies a weight of examples with a mask of tokens along its last
+    axis.
+
+    Args:
+        sample_weight: None, for each example, or a nest by output.
+        prediction: The output of the model, a nest.
+
+    Returns:
+        The weights, for each output where the model has several.
+    """
+    masks = [
+        getattr(output, "_keras_mask", None)
+        for output in keras.tree.flatten(prediction)
+    ]
+    if sample_weight is None or all(mask is None for mask in masks):
+        return sample_weight
+
+    def shaped(weight, output):
+        mask = getattr(output, "_keras_mask", None)
+        if mask is None or weight is None:
+            return weight
+        shape = (-1,) + (1,) * (len(mask.shape) - 1)
+        return ops.reshape(per_example(weight), shape)
+
+    if not keras.tree.is_nested(sample_weight):
+        # Keras, too, takes a single one for all outputs.
+        sample_weight = keras.tree.map_structure(
+            lambda output: sample_weight, prediction
+        )
+    return keras.tree.map_structure(shaped, sample_weight, prediction)
+
+
 def of_outputs(weights: list[Any], reduction: str | None) -> tuple[Any, Any]:
     """One weight for each example, and how much of it each output takes.
 

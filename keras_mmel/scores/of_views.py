@@ -93,7 +93,10 @@ def evaluate_views(
     """
     data = x
     if isinstance(x, dict) and y is not None:
+        y = np.asarray(y) if isinstance(y, list) else y
         data = (x, y) if sample_weight is None else (x, y, sample_weight)
+        if preprocessing.preprocess_of(model) is not None:
+            data = preprocessing.as_arrays(data)
     elif isinstance(x, dict) or y is not None or sample_weight is not None:
         raise ValueError(
             "`y` and `sample_weight` go with arrays of groups, "

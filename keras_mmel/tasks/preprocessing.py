@@ -59,8 +59,8 @@ def prepare(
 
     Raises:
         TypeError: If x is neither arrays nor a `tf.data.Dataset`.
-        ValueError: If x is no batch of examples, or the preprocessor makes
-            labels of its own.
+        ValueError: If x is no batch of examples, or numbers for a preprocessor
+            of texts, or it makes labels of its own.
 
     Example:
 
@@ -71,6 +71,7 @@ def prepare(
     preprocess = preprocess_of(model)
     if preprocess is None or x is None:
         return x, y, sample_weight
+    _check_texts(model, x)
     if hasattr(x, "element_spec") and hasattr(x, "map"):
         return _prepared_dataset(preprocess, x), y, sample_weight
 
@@ -79,13 +80,30 @@ def prepare(
         data = preprocess(_each(_for_python, x), y, sample_weight)
         return _each(to_numpy, keras.utils.unpack_x_y_sample_weight(data))
 
-    arrays = tuple(map(_as_arrays, (x, y, sample_weight)))
+    arrays = tuple(map(as_arrays, (x, y, sample_weight)))
     parts = []
     for start in range(0, len(keras.tree.flatten(arrays[0])[0]), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
         part = _each(lambda leaf, rows=rows: leaf[rows], arrays)
         parts.append(_prepared(call, *part))
     return _each(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+def _check_texts(model, x):
+    """Raises ValueError where a task that has a tokenizer is given numbers."""
+    task = getattr(model, "model", model)
+    if getattr(task.preprocessor, "tokenizer", None) is None:
+        return
+    for leaf in keras.tree.flatten(getattr(x, "element_spec", (x,))[0]):
+        dtype = getattr(leaf, "dtype", None)
+        if getattr(dtype, "name", "").startswith(("int", "float")):
+            raise ValueError(
+                f"{type(task).__name__} encodes texts itself, by its "
+                "preprocessor: give it strings, as "
+                "`text.read_augmented(..., as_text=True)` makes them, or set "
+                "`model.preprocessor = None` for token ids. "
+                f"Received: x of {dtype.name}"
+            )
 
 
 def prepare_arguments(model: Any, arguments: dict) -> None:
@@ -156,14 +174,14 @@ def _prepared(call, x, y, sample_weight):
     return x, y, weight
 
 
-def _as_arrays(nest):
+def as_arrays(nest: Any) -> Any:
     """NumPy arrays; as in keras-hub, a list is one of them and a tuple many."""
     if nest is None:
         return None
     if isinstance(nest, dict):
-        return {name: _as_arrays(value) for name, value in nest.items()}
+        return {name: as_arrays(value) for name, value in nest.items()}
     if isinstance(nest, tuple):
-        return tuple(map(_as_arrays, nest))
+        return tuple(map(as_arrays, nest))
     is_array = isinstance(nest, list) or hasattr(nest, "shape")
     array = np.asarray(nest) if is_array else np.empty(0)
     if not array.ndim or not array.size:

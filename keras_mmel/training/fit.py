@@ -130,6 +130,11 @@ class GroupTrainer(keras.Model):
                 callback.mode = mode
             if hasattr(callback, "beside"):  # `ViewScores`
                 callback.beside = callbacks
+        y, weight = arguments.get("y"), arguments.get("sample_weight")
+        if isinstance(weight, dict) and any(contract.split_labels(y)[1:]):
+            # Keras wants it in the form of y, of which outputs are a part.
+            if set(weight) != set(y):
+                arguments["sample_weight"] = dict.fromkeys(y, weight)
         counter = held_out.epoch_counter_of(x)
         if counter is not None and counter not in callbacks:
             arguments["callbacks"] = [*callbacks, _EpochFollower(counter)]

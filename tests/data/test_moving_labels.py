@@ -258,6 +258,11 @@ YXYX = {"bounding_box_format": "yxyx"}
             lambda: masked(keras.Sequential([layers.Rescaling(1.0)])),
             "Rescaling takes images alone",
         ),
+        pytest.param(
+            lambda: masked(layers.RandomGrayscale()),
+            "RandomGrayscale takes images alone",
+            marks=older.not_before(12, "has no RandomGrayscale"),
+        ),
         (lambda: masked(HalfFlip()), "HalfFlip computes in half precision"),
         (
             lambda: groups(masked(ELASTIC)),
@@ -294,6 +299,14 @@ def test_masks_that_an_older_keras_interpolates_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="interpolates masks.*'nearest'.*Rec"):
         masked(layers.Pipeline([layers.RandomRotation(0.1)]))
     masked(layers.RandomRotation(0.1, interpolation="nearest"))
+
+
+def test_numbers_that_float32_has_not_are_refused():
+    flip = data.per_view(layers.RandomFlip(), labels="segmentation_masks")
+    masks = np.full(IMAGES.shape[:3], 2**24, "int32")
+    assert np.all(both(flip, masks)[1] == 2**24)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"up to 2\*\*24"):
+        both(flip, masks + 1)
 
 
 def test_classes_between_classes_are_refused():

@@ -269,6 +269,33 @@ def test_scores_of_masked_views_are_means_over_their_own_tokens():
         np.testing.assert_allclose(scores[f"{name}_loss"], score, rtol=1e-5)
 
 
+@pytest.mark.parametrize("batch_size", [4, 2])
+def test_weighted_metrics_of_masked_tokens_are_those_of_a_loop(batch_size):
+    """Of as many examples as tokens Keras itself makes another number."""
+    model, weight = token_model(), np.float32([0, 1, 2, 0.5])
+    mmel = keras_mmel.MMELModel(model)
+    mmel.compile(
+        keras.optimizers.SGD(0.0),
+        "sparse_categorical_crossentropy",
+        weighted_metrics=["accuracy"],
+    )
+    tokens, label = ONE_KIND[:, ::-1].copy(), ALL_KINDS % 3
+    tokens[:, 0], tokens[1] = 2, ALL_KINDS[1]
+    groups = {"views": np.stack([tokens, ALL_KINDS], 1)}
+    log = mmel.fit(
+        groups,
+        label,
+        sample_weight=weight,
+        batch_size=batch_size,
+        shuffle=False,
+        verbose=0,
+    ).history
+    right = model.predict(tokens, verbose=0).argmax(-1) == label
+    counted = (tokens > 0) * weight[:, None]
+    expected = np.sum(right * counted) / np.sum(counted)
+    np.testing.assert_allclose(log["accuracy"][0], expected, rtol=1e-6)
+
+
 def test_masks_of_two_outputs_count_by_output():
     def make_model():
         tokens = keras.Input((4,), dtype="int32")

@@ -126,6 +126,24 @@ def test_a_step_is_that_of_a_tape_over_the_pixels(objective):
     assert_allclose(log["mask_accuracy"], accuracy, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["views", "teacher"])
+def test_weights_of_outputs_come_in_arrays_as_in_batches(name):
+    """Keras itself wants the weights in the form of y."""
+    mmel = keras_mmel.MMELModel(make_model())
+    mmel.compile(keras.optimizers.SGD(0.0), **settings())
+    of_views = {"mask": MASKS, "size": SIZES}
+    y = {"views": of_views}
+    if name == "teacher":
+        classes = np.eye(CLASSES, dtype="float32")[MASKS]
+        originals = {key: value[:, 0] for key, value in of_views.items()}
+        y = {"label": originals, "teacher": of_views | {"mask": classes}}
+    weight = {"mask": WEIGHT, "size": WEIGHT[::-1].copy()}
+    expected = mmel.train_on_batch({"views": X}, y, weight, return_dict=True)
+    log = mmel.fit({"views": X}, y, sample_weight=weight, verbose=0).history
+    for key, value in expected.items():
+        assert_allclose(log[key][0], value, rtol=1e-5, err_msg=key)
+
+
 @pytest.fixture(scope="module")
 def of_one_output():
     """A model of masks alone, wrapped, as it is at its start."""

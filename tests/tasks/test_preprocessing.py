@@ -392,6 +392,30 @@ def test_data_that_a_task_does_not_take():
         mmel.evaluate({"views": IMAGES}, LABELS)
 
 
+def test_token_ids_for_a_task_that_encodes_texts_are_refused():
+    mmel = compiled(small.classifier("DistilBert"))
+    ids = {"token_ids": np.ones((2, 3, 5), "int32")}
+    groups = {"views": ids, "mask": np.ones((2, 3), bool)}
+    dataset = tf.data.Dataset.from_tensors((groups, np.zeros(2)))
+    message = "as_text=True.*preprocessor = None.*Received: x of int32"
+    for data in ((groups, np.zeros(2)), (dataset,)):
+        with pytest.raises(ValueError, match=message):
+            mmel.fit(*data, verbose=0)
+
+
+def test_lists_are_scored_as_arrays():
+    mmel = compiled(small.classifier("DistilBert"))
+    texts, y = grouped(np.array(small.TEXTS)), np.array([0, 1, 0])
+    expected = mmel.evaluate_views({"views": texts}, y)
+    assert (
+        mmel.evaluate_views({"views": texts.tolist()}, y.tolist()) == expected
+    )
+    pair = (texts, texts[::-1])
+    expected = mmel.evaluate_views({"views": pair}, y)
+    lists = tuple(side.tolist() for side in pair)
+    assert mmel.evaluate_views({"views": lists}, list(y)) == expected
+
+
 def test_a_task_that_makes_its_labels_is_refused():
     tokenizer = small.classifier("Bert").preprocessor.tokenizer
     backbone = small.hub.BertBackbone(

@@ -67,7 +67,8 @@ def write_augmented(
         ValueError: If the directory is that of a run with other settings,
             which are named, or a setting is out of its range.
         OSError: If the disk is full; no half file is left.
-        TypeError: If pickle cannot send `source` or `augmenter` to processes.
+        TypeError: If `source` or `augmenter` is none, or pickle cannot send
+            them to processes.
         ChildProcessError: If one of several processes was killed; all are
             ended then, as they are by Ctrl-C.
 
@@ -94,6 +95,18 @@ def write_augmented(
         write_augmented("augmented", source, make_augmenter, processes=2)
     ```
     """
+    if not hasattr(source, "describe"):
+        raise TypeError(
+            "`source` must be what `keras_mmel.text.files` makes of data, as "
+            "`from_columns(data, texts, label)` or `InMemory(records)`. "
+            f"Received: source of type {type(source).__name__}"
+        )
+    if hasattr(augmenter, "backbone"):
+        raise TypeError(
+            "`augmenter` must be one, as `MaskedLMAugmenter(masked_lm)`, or a "
+            "function that makes it. "
+            f"Received: augmenter of type {type(augmenter).__name__}"
+        )
     if progress:
         for note in getattr(source, "notes", ()):
             print(f"Note: {note}.", flush=True)

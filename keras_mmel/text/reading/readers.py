@@ -61,8 +61,9 @@ def read_augmented(
         num_views: Size of a group, the original included.
         batch_size: Groups per batch.
         seed: The seed of the run.
-        shuffle: Whether to shuffle; else the order is that of the files, and
-            nothing is sorted by length.
+        shuffle: Whether to shuffle; else the order of the examples is that of
+            the files, and nothing is sorted by length. Which sample stands
+            where in its group is drawn all the same.
         teacher: Whether to give the teacher's predictions; `"auto"` gives
             them where the files have them.
         max_length: Longest text or pair, special tokens included; the longer

@@ -87,6 +87,7 @@ def label_augmented(
     """
     files = AugmentedFiles(directory)
     manifest = files.manifest
+    teacher = teacher.model if isinstance(teacher, MMELModel) else teacher
     tokenizer: Any = getattr(teacher, "tokenizer", None)
     takes_text = tokenizer is None
     encoder, facts = None, {}
@@ -205,10 +206,17 @@ def _check_outputs(outputs, manifest):
 
 def _gives_logits(teacher, from_logits):
     """Whether a teacher that takes strings says logits, not probabilities."""
-    if from_logits is None and preprocessing.preprocess_of(teacher) is not None:
+    told = None
+    if preprocessing.preprocess_of(teacher) is not None:
         linear, softmax = keras.activations.linear, keras.activations.softmax
         activation = getattr(teacher, "activation", None)
-        from_logits = {linear: True, softmax: False}.get(activation)
+        told = {linear: True, softmax: False}.get(activation)
+    if from_logits is not None and told is not None and from_logits != told:
+        raise ValueError(
+            "`from_logits` must be what the activation of `teacher` tells. "
+            f"Received: from_logits={from_logits} with {teacher.activation}"
+        )
+    from_logits = told if from_logits is None else from_logits
     if from_logits is None:
         raise TypeError(
             "`teacher` must be a classifier of `load_text_classifier`, one "

@@ -103,7 +103,8 @@ class InMemory:
     Raises:
         TypeError: If they hold something else: an id that is no string, or
             texts that are no tuple of one or two.
-        ValueError: If there is no record, or an id occurs twice.
+        ValueError: If there is no record, an id occurs twice, or there is no
+            such kind of labels.
 
     Example:
 
@@ -124,6 +125,11 @@ class InMemory:
         description: dict | None = None,
         notes: Sequence[str] = (),
     ):
+        if label_kind not in ("class", "value", None):
+            raise ValueError(
+                "`label_kind` must be 'class', 'value' or None. "
+                f"Received: label_kind={label_kind!r}"
+            )
         self.records = list(records)
         if not self.records:
             raise ValueError("There must be examples. Received: none")

@@ -212,6 +212,21 @@ def test_what_has_no_shard_is_taken_over(tmp_path, whole):
     assert fakes.contents(tmp_path) == fakes.contents(whole)
 
 
+def test_data_and_models_as_they_are_get_a_way(tmp_path, masked_lm):
+    for data in ([("so good",)], "reviews.csv", {"text": ["so good"]}):
+        with pytest.raises(
+            TypeError, match=r"from_columns.*Received: source of"
+        ):
+            files.write_augmented(tmp_path / "out", data)
+    source = files.InMemory([files.Record("0", ("so good",), 1)], "class")
+    with pytest.raises(
+        TypeError, match=r"`MaskedLMAugmenter\(masked_lm\)`.*Rec"
+    ):
+        files.write_augmented(tmp_path / "out", source, masked_lm)
+    with pytest.raises(ValueError, match="'value' or None. Received.*'klass'"):
+        files.InMemory([files.Record("0", ("so good",), 1)], "klass")
+
+
 def test_directory_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("the only copy")
     with pytest.raises(ValueError, match="'thesis.tex'"):

@@ -153,6 +153,18 @@ def test_a_task_of_keras_hub_labels(tmp_path):
         *map(read_records, (tmp_path / "p", tmp_path / "out")), strict=True
     ):
         np.testing.assert_allclose(one.teacher, other.teacher, atol=1e-5)
+    with pytest.raises(
+        ValueError, match="what the activation.*from_logits=True"
+    ):
+        label_augmented(
+            directory, says, tmp_path / "x", progress=False, from_logits=True
+        )
+    # A wrapper stands for what it wraps.
+    wrapper = keras_mmel.MMELModel(teacher)
+    again = label_augmented(
+        directory, wrapper, tmp_path / "out", progress=False
+    )
+    assert again.files_before == again.files_in_all > 0
     teacher.activation = None
     with pytest.raises(TypeError, match="with `from_logits`"):
         label_augmented(directory, teacher, tmp_path / "x", progress=False)
