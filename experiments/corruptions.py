@@ -29,7 +29,7 @@ def draw(severities: tuple[int, ...] = SEVERITIES) -> matplotlib.figure.Figure:
         for severity in severities
     ]
     figure = matplotlib.figure.Figure((12, 3.1), layout="constrained")
-    panels = figure.subplots(len(rows), len(rows[0]))
+    panels = figure.subplots(len(rows), len(rows[0]), squeeze=False)
     for panels_of_row, severity, row in zip(
         panels, severities, rows, strict=True
     ):

@@ -25,7 +25,7 @@ _Z = 1.959964  # of the normal distribution, for 95 %
 _NOTES = {
     "Score by view": "Broken: right as they are, and wrong under this view.",
     "By class": "Right, in percent, hardest class first, worst view marked.",
-    "Confusions": "By a view; of the class's examples, right as they are.",
+    "Confusions": "What a view makes of examples that are right as they are.",
     "Examples": "Below a view what it is taken for, and the probability of it.",
 }
 
@@ -238,7 +238,7 @@ class _Card:
             taken = f"{self._class(label)} is taken for {self._class(other)}"
             view_name = self.scores.view_names[view]
             rows.append((view_name, taken, f"{count} of {right}"))
-        return page.table(rows)
+        return page.table(rows) if rows else "None."
 
     def _examples(self, groups):
         chosen = self._chosen()

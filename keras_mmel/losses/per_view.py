@@ -66,8 +66,10 @@ def rows(loss: keras.Loss, label: Any, prediction: Any) -> Rows:
     loss_mask = getattr(values, "_keras_mask", None)
     values = ops.cast(values, "float32")
     count = prediction.shape[0]
-    # A size that is not static is taken on trust.
-    if len(values.shape) == 0 or values.shape[0] not in (None, count):
+    # A size that is not static is taken on trust. A layer may have lost that
+    # of the prediction, as TextVectorization does.
+    known = (None, count, keras.tree.flatten(label)[0].shape[0])
+    if len(values.shape) == 0 or values.shape[0] not in known:
         raise ValueError(
             f"The loss {loss.name!r} gives a result of shape "
             f"{tuple(values.shape)} for {count or 'a batch of'} predictions. "

@@ -12,7 +12,6 @@ import keras_mmel
 from keras_mmel.diagnostics import robustness
 from keras_mmel.diagnostics import write_robustness_report
 from tests.pages.test_page import Reader
-from tests.tasks import small
 
 layers = keras.layers
 NAMES = ["original", "turned", "dark", "half"]
@@ -160,21 +159,29 @@ def test_labels_that_move(model, tmp_path):
     assert "mean prediction" not in text
 
 
-@pytest.mark.slow
 def test_texts_are_marked(tmp_path):
-    task = small.classifier("Bert")
-    task.compile(loss=small.loss())
-    texts = np.array(
-        [[f"the {w} film", f"a {w} film", f"{w} film"] for w in "abcdefgh"]
+    words = layers.TextVectorization(
+        vocabulary=["bad", "good"], output_mode="multi_hot"
     )
-    said = task.predict(texts[:, 0].tolist(), verbose=0).argmax(axis=1)
-    flat = task.predict(texts.ravel().tolist(), verbose=0).argmax(axis=1)
-    data = tf.data.Dataset.from_tensor_slices(({"views": texts}, said))
-    write_robustness_report(task, data.batch(8), tmp_path / "a.html")
+    said = layers.Dense(2, activation="softmax")
+    model = keras.Sequential([keras.Input((), dtype="string"), words, said])
+    said.kernel.assign([[0.0, 0.5], [4.0, 0.0], [0.0, 9.0]])
+    model.compile(loss="sparse_categorical_crossentropy")
+    texts = np.array(
+        [
+            ["a <bad> film", "the <bad> film", "a <dull> film"],
+            ["a <good> film", "a good show", "the good, bad film"],
+        ]
+    )
+    data = tf.data.Dataset.from_tensor_slices(({"views": texts}, [0, 1]))
+    names = ["no", "yes"]
+    write_robustness_report(model, data.batch(2), tmp_path / "a.html", names)
     page, text = text_of(tmp_path / "a.html")
-    broken = flat.reshape(8, 3) != said[:, None]
-    assert f"{broken.any(axis=1).sum()} of 8 examples" in text
-    assert ("<mark>a</mark>" in page) == broken[:, 1].any()
+    assert "1 of 2 examples that are right" in text
+    assert "view 2 no is taken for yes 1 of 1" in text
+    assert "<bdi>a &lt;<mark>dull</mark>&gt; film</bdi>" in page
+    assert page.count("<bdi>") == 2  # the original and the view that broke it
+    assert "view 2: yes (0.62)" in text
 
 
 def test_others_than_classifiers(tmp_path):
