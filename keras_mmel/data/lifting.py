@@ -29,7 +29,6 @@ _WRONG_BOXES = (
 )
 _ONLY_XYXY = (keras.layers.RandomRotation, keras.layers.RandomPerspective)
 _CHANCE = ("seed", "rng")
-_LARGEST = 2.0**24
 
 
 def per_view(
@@ -327,7 +326,7 @@ def _call_layer(layer, labels, image, *label):
             tf.debugging.assert_equal(moved, tf.round(moved), wrong)
             wrong = "A layer computes in float32, exact for labels up to 2**24"
             tf.debugging.assert_less_equal(
-                tf.cast(t, tf.float64), _LARGEST, wrong
+                tf.cast(t, tf.int64), tf.constant(2**24, tf.int64), wrong
             )
         return tf.cast(moved, t.dtype)
 

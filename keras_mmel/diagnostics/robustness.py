@@ -5,12 +5,12 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_mmel import version
 from keras_mmel import whole_files
 from keras_mmel.diagnostics import probe
 from keras_mmel.pages import page
@@ -87,7 +87,7 @@ def write_robustness_report(
             sections.append(_section(heading, content, card.name))
     examples, views = cards[0].mask.shape
     subtitle = f"{examples} examples under {views} views · "
-    subtitle += f"keras_mmel {version.__version__}"
+    subtitle += f"keras_mmel {version('keras-mmel')}"
     html = page.page("Which view breaks the model", subtitle, sections)
     with whole_files.replacing(path) as half:
         half.write_text(html, encoding="utf-8")

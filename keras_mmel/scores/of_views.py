@@ -93,7 +93,8 @@ def evaluate_views(
     """
     data = x
     if isinstance(x, dict) and y is not None:
-        y = np.asarray(y) if isinstance(y, list) else y
+        if isinstance(y, list) and not np.ndim(y[0]):
+            y = np.asarray(y)  # of classes, not of outputs
         data = (x, y) if sample_weight is None else (x, y, sample_weight)
         if preprocessing.preprocess_of(model) is not None:
             data = preprocessing.as_arrays(data)

@@ -19,6 +19,8 @@ MANIFEST = "augmented.json"
 DATASET_INFO = "dataset_info.json"
 """TFDS's own description; written last, so it marks a finished directory."""
 
+_OF_TFDS = {DATASET_INFO, "features.json", "label.labels.txt"}
+
 # Of manifest and records; it rises with any change of their layout.
 _FORMAT = 2
 
@@ -116,8 +118,8 @@ def read_manifest(directory: str | os.PathLike) -> Manifest:
             return Manifest(**fields)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
-            f"The file {MANIFEST!r} is damaged. Delete the directory and run "
-            "the command that made it again, or take the file of a copy. "
+            f"The file {MANIFEST!r} is damaged. Delete it and run the command "
+            "that made it again: it keeps the shards that are whole. "
             f"Received: {str(path)!r}: {type(error).__name__}: {error}"
         ) from error
     raise ValueError(
@@ -153,8 +155,10 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
                 f"{', '.join(only_now)[:300]}"
             )
         return
-    # A manifest alone is that of a run that has not finished a shard.
-    if others := sorted(set(names) - {MANIFEST}):
+    # A manifest alone is that of a run that has not finished a shard. Shards
+    # without one, whoever writes has looked at.
+    own = {MANIFEST, *_OF_TFDS, *manifest.shards()}
+    if others := sorted(set(names) - own):
         raise ValueError(
             "`directory` must be empty, or that of a run with the same "
             f"settings. Received: {str(directory)!r}, with {others[0]!r}"

@@ -79,6 +79,8 @@ def write_records(
     directory = shards.as_path(directory)
     manifest = make_manifest(source, num_shards, split, made)
     own = dict(own_shards(manifest, shard).values())
+    if not (directory / directories.MANIFEST).exists():
+        _check_lone_shards(directory, manifest, source, function)
     directories.begin(directory, manifest)
     missing = manifest.missing(directory)
     to_write = {name: own[name] for name in missing if name in own}
@@ -158,6 +160,21 @@ def own_shards(
         return dict(named_shards)
     index, count = counts.check_share("shard", shard, num_shards, "shards")
     return dict(named_shards[counts.share_of(num_shards, index, count)])
+
+
+def _check_lone_shards(directory, manifest, source, function):
+    """Looks at shards without a manifest: their first records, made anew."""
+    names = set(shards.names_in(directory))
+    for name, numbers in manifest.shards().items():
+        if name in names:
+            stored = next(shards.read_shard(directory / name, len(numbers)))
+            if [stored] != list(_encoded(source, function, numbers[:1])):
+                raise ValueError(
+                    f"`directory` must have {directories.MANIFEST!r} beside "
+                    "its shards, or shards of the same settings; delete it to "
+                    f"begin anew. Received: {str(directory)!r}, where {name!r} "
+                    "is other"
+                )
 
 
 def _encoded(source, function, numbers):

@@ -88,9 +88,8 @@ def edited(path, **changed):
     ],
 )
 def test_a_damaged_manifest_is_mended(written, damage, said):
-    """By what its message says: the file of a copy."""
+    """By what its message says: deleting it, and the same command."""
     path, before = written / "augmented.json", fakes.contents(written)
-    whole = path.read_bytes()
     path.write_bytes(damage(path))
     source, options = fakes.make_source(30, 2, names="nmp"), {"split": "dev"}
     for uses in (
@@ -102,17 +101,19 @@ def test_a_damaged_manifest_is_mended(written, damage, said):
             ValueError, match=rf"'augmented.json' is damaged. Delete.*({said})"
         ):
             uses(written)
-    path.write_bytes(whole)
+    path.unlink()
     assert fakes.write(written, source, **options).num_written == 0
     assert fakes.contents(written) == before
 
 
-def test_shards_without_a_manifest_are_refused(written):
+def test_shards_of_other_settings_are_not_taken_for_ones_own(written):
     (written / "augmented.json").unlink()
     before = fakes.contents(written)
     source = fakes.make_source(30, 2, names="nmp")
-    with pytest.raises(ValueError, match="be empty.*tfrecord-00000-of-00003"):
-        fakes.write(written, source, split="dev")
+    message = "must have 'augmented.json' beside.*or-00000-of-00003' is other"
+    message = message.replace("or-", "-")
+    with pytest.raises(ValueError, match=message):
+        fakes.write(written, source, fakes.FakeAugmenter(1), split="dev")
     assert fakes.contents(written) == before
 
 
