@@ -18,7 +18,7 @@ import keras
 from keras import ops
 
 _CONTRACT = (
-    '`fit` takes groups: x must be {"views": x} or {"views": x, "mask": mask} '
+    'takes groups: x must be {"views": x} or {"views": x, "mask": mask} '
     "with tensors of shape (batch, num_views, ...), as "
     "`keras_mmel.data.group_views` makes them of examples."
 )
@@ -138,23 +138,24 @@ def is_group(x: Any) -> bool:
     return isinstance(x, dict) and "views" in x
 
 
-def check_groups(x: Any) -> None:
+def check_groups(x: Any, caller: str = "fit") -> None:
     """Raises ValueError where `x` is not a batch of groups.
 
     Args:
         x: The first element of a batch.
+        caller: What was called, for the message.
 
     Raises:
         ValueError: If the structure is wrong, a tensor is ragged or has no
             group axis, or group axes differ in length.
     """
     if not is_group(x):
-        raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
+        raise ValueError(f"`{caller}` {_CONTRACT} Received: x={_describe(x)}")
     unknown = set(x) - {"views", "mask"}
     if unknown:
         raise ValueError(
-            f"{_CONTRACT} Received unknown keys {sorted(unknown)} in "
-            f"x={_describe(x)}"
+            f"`{caller}` {_CONTRACT} "
+            f"Received unknown keys {sorted(unknown)} in x={_describe(x)}"
         )
     leaves = keras.tree.flatten(x["views"])
     for leaf in leaves:
@@ -165,7 +166,7 @@ def check_groups(x: Any) -> None:
                 f"Received: x={_describe(x)}"
             )
     if not leaves or any((rank(leaf) or 0) < 2 for leaf in leaves):
-        raise ValueError(f"{_CONTRACT} Received: x={_describe(x)}")
+        raise ValueError(f"`{caller}` {_CONTRACT} Received: x={_describe(x)}")
     # A size that is not static is left to the step, which compares them all.
     view_counts = {leaf.shape[1] for leaf in leaves} - {None}
     if len(view_counts) > 1 or 0 in view_counts:

@@ -92,6 +92,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def check(options: argparse.Namespace) -> None:
     """Raises `ValueError` or `OSError` for what is wrong at first sight."""
+    if "://" not in options.masked_lm:
+        shared.check_exists(options.masked_lm, "directory")
     name, path = options.data, pathlib.Path(options.data)
     is_tfds = (path / "features.json").is_file() or _TFDS_NAME.fullmatch(name)
     if shared.is_table(name):

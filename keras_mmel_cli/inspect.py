@@ -6,6 +6,7 @@ Example:
 
 import argparse
 import io
+import json
 import os
 import pathlib
 import shutil
@@ -19,6 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("directory", help="what a command here wrote")
     add("--html", metavar="FILE", help="also write a page of its own")
+    add("--json", action="store_true", help="print the numbers as JSON alone")
     add(
         "--examples",
         type=shared.positive,
@@ -67,6 +69,10 @@ def run(options: argparse.Namespace) -> None:
     if options.html:
         page = to_html(report, options.directory)
         pathlib.Path(options.html).write_text(page, encoding="utf-8")
+    if options.json:
+        tables = {title: dict(rows) for title, rows in report.tables}
+        print(json.dumps(tables, indent=2, ensure_ascii=False))
+        return
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size().columns
     text = to_terminal(report, options.directory, color=color, width=width)

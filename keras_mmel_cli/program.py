@@ -44,9 +44,12 @@ def main(argv: list[str] | None = None) -> int:
     main(["inspect", "augmented/rte", "--html", "rte.html"])
     ```
     """
+    words = sys.argv[1:] if argv is None else argv
     try:
         parser = make_parser()
-        options, unknown = parser.parse_known_args(argv)
+        options, unknown = parser.parse_known_args(
+            [*map(_with_underscores, words)]
+        )
         if unknown:  # argparse itself names the help of no command
             parser.prog += f" {options.command}"
             parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -82,7 +85,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="keras-mmel COMMAND --help has the options and an example of "
         "each command.",
     )
-    version = importlib.metadata.version("keras-mmel")
+    version = f"keras-mmel {importlib.metadata.version('keras-mmel')}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND"
@@ -97,6 +100,14 @@ def make_parser() -> argparse.ArgumentParser:
         command.set_defaults(settings={})
         module.add_options(command)
     return parser
+
+
+def _with_underscores(word):
+    """An option by the name that it has here, where dashes do as well."""
+    if not word.startswith("--"):
+        return word
+    name, *value = word[2:].split("=", 1)
+    return "=".join(["--" + name.replace("-", "_"), *value])
 
 
 class _Parser(argparse.ArgumentParser):

@@ -38,6 +38,7 @@ def compare(
     baseline: str | None = None,
     records: str | os.PathLike | None = None,
     about: Mapping[str, Any] | None = None,
+    callbacks: Callable[[str], Sequence[Any]] | None = None,
     verbose: bool = True,
 ) -> Comparison:
     """Trains a model with several objectives and compares them, seed by seed.
@@ -74,6 +75,9 @@ def compare(
             comparison: objectives, steps, shape of the views, optimizer and
             initial weights are checked, functions and data cannot be.
         about: What the files say besides, such as the command and the commit.
+        callbacks: From the name of a method to new callbacks of its runs, such
+            as a `LambdaSchedule` of one of them. They cannot be checked, as
+            functions.
         verbose: Whether to print a line for each run.
 
     Returns:
@@ -123,7 +127,12 @@ def compare(
     parts = _check_parts(test)
     if records is not None:
         os.makedirs(records, exist_ok=True)
-    runs = []
+    runs: list[dict[str, Any]] = []
+    total, trained, start = (
+        len(distinct_seeds) * len(objective_of),
+        0,
+        time.time(),
+    )
     for seed in distinct_seeds:
         starts = set()
         for method, objective in objective_of.items():
@@ -140,12 +149,20 @@ def compare(
             path = finished_runs.record_path(records, settings)
             record = finished_runs.read_record(path, settings)
             if record is None:
-                result = _train(model, data, settings, parts)
+                if verbose:
+                    # As the mean of those before; of the first, unknown.
+                    left = (time.time() - start) / max(trained, 1)
+                    left *= (total - len(runs)) * bool(trained)
+                    print(
+                        f"{len(runs) + 1} of {total}: seed {seed}, {method}"
+                        f"{_minutes(left)}",
+                        flush=True,
+                    )
+                trained += 1
+                watch = list(callbacks(method)) if callbacks else []
+                result = _train(model, data, settings, parts, watch)
                 record = {**(about or {}), **result}
                 finished_runs.write_record(path, record)
-            if verbose:
-                seconds = record["cpu_seconds"]
-                print(f"seed {seed}, {method}: {seconds} CPU s", flush=True)
             runs.append(record)
             del model, data
             gc.collect()  # so that one model is in memory at a time
@@ -209,12 +226,23 @@ def _of_batches(batches, objective, seed):
     return x, steps, {"x": batches, "steps_per_epoch": steps, "shuffle": False}
 
 
-def _train(model, data, settings, parts):
+def _minutes(seconds):
+    """How long it still takes, in words; nothing where that is not known."""
+    if not seconds:
+        return ""
+    if seconds < 60:
+        return ", less than a minute left"
+    return f", about {seconds / 60:.0f} minutes left"
+
+
+def _train(model, data, settings, parts, callbacks):
     """Trains and scores; the record of the run."""
     start = time.process_time()
     with _freed_with(model):
         epochs = settings["epochs"]
-        history = model.fit(**data, epochs=epochs, verbose=0).history
+        history = model.fit(
+            **data, epochs=epochs, callbacks=callbacks, verbose=0
+        ).history
         scores = _scores_of(model, parts)
     last_epoch = {name: values[-1] for name, values in history.items()}
     return {

@@ -20,6 +20,8 @@ _SHOWN_GROUPS = 6
 # Where weights count as nearly equal, or nearly all on one view: the share
 # of the way from 1 effective view to all of them.
 _NEARLY_EQUAL = 0.98
+# So much of that way may training, an epoch, and the probe differ by.
+_APART = 0.05
 _NEARLY_ONE = 0.25
 _HEAVY = 1.5
 
@@ -144,7 +146,17 @@ def remarks(run: Run) -> list[str]:
         f"{lambda_p:.3g}, and the view losses of a group spread by "
         f"{summary['spread']:.3g} (standard deviation)."
     )
-    if evenness > _NEARLY_EQUAL:
+    logged = run.logs[-1].get("effective_views") if run.logs else None
+    settled = _NEARLY_ONE <= evenness <= _NEARLY_EQUAL
+    differ = logged and abs(logged - effective) > _APART * (most - 1)
+    if differ and not settled:
+        sentences.append(
+            f"In training {logged:.2f} views counted, here, in inference, "
+            f"{numbers} So the two modes of the model differ, as while the "
+            "statistics of BatchNormalization have not settled: train longer, "
+            "or with a smaller `momentum`."
+        )
+    elif evenness > _NEARLY_EQUAL:
         sentences.append(
             f"The weights are nearly equal: {numbers} A smaller lambda_p, or "
             "views that differ more, would make a difference to the plain mean."

@@ -9,9 +9,10 @@ import numpy as np
 
 from keras_mmel import whole_files
 from keras_mmel.diagnostics.weight_statistics import StepWeights
+from keras_mmel.pages import page
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Run:
     """Weights of the views of some groups, seen again and again in training.
 
@@ -71,6 +72,21 @@ class Run:
                 f"`view_names` must have one name for each of the {num_views} "
                 f"views. Received: view_names={self.view_names}"
             )
+
+    def __repr__(self) -> str:
+        groups, views = self.mask.shape
+        records = len(self.weights)
+        return f"<Run: {records} records of {groups} groups, {views} views>"
+
+    def _repr_html_(self) -> str:
+        rows = [["step", "epoch", "effective views", "spread of view losses"]]
+        for step, epoch, record in zip(
+            self.steps, self.epochs, self.records, strict=True
+        ):
+            summary = record.summary
+            numbers = summary["effective_views"], summary["spread"]
+            rows.append([str(step), str(epoch), *map("{:.3g}".format, numbers)])
+        return page.escape(repr(self)) + page.table(rows)
 
     def add(
         self,

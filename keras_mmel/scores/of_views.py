@@ -1,6 +1,7 @@
 """Scores of a compiled model on groups: original, mean and worst view."""
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -130,7 +131,10 @@ class ViewScorer:
         if keras.backend.backend() == "tensorflow" and not model.run_eagerly:
             import tensorflow as tf
 
-            self._step = tf.function(self._values, reduce_retracing=True)
+            # TensorFlow counts traces by function, of all scorers of a process,
+            # and warns of the fifth: this one is of this scorer alone.
+            values = functools.partial(self._values)
+            self._step = tf.function(values, reduce_retracing=True)
 
     def __call__(
         self, batches: Iterable, steps: int | None = None
@@ -165,7 +169,7 @@ class ViewScorer:
         """The values of one batch as float64 arrays, after its checks."""
         data = keras.utils.unpack_x_y_sample_weight(batch)
         x, y, weight = preprocessing.prepare(self._model, *data)
-        contract.check_groups(x)
+        contract.check_groups(x, "evaluate_views")
         labels = contract.split_labels(y)
         checks.check_labels(labels, contract.sizes_of(x))
         if labels.teacher is not None:

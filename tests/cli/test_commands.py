@@ -1,5 +1,6 @@
 """The commands on small made models: what they write, print and refuse."""
 
+import json
 import os
 import re
 import shutil
@@ -99,6 +100,9 @@ def test_examples_of_the_help_run(folder, augmented, capsys):
             assert "0 none; unknown tokens: 0.0 %." in out
         if command == "label":
             assert "The teacher agrees with the labels of 3 of 6" in out
+    run(["inspect", "augmented/reviews", "--json"])
+    numbers = json.loads(capsys.readouterr().out)
+    assert numbers["Samples"]["samples"].startswith("0 of 6 examples have")
     out = " ".join(out.split())
     assert "views 24, 4 of each example" in out
     assert "0 of 6 examples have fewer samples than asked, 0 none;" in out
@@ -235,7 +239,9 @@ def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     command = [*AUGMENT[:-1], tmp_path / "empty.jsonl", *COLUMNS]
     assert fails([*command, *out], capsys).endswith("empty.jsonl: no rows")
     argv = ["augment", "--masked_lm", tmp_path / "x", "--data", "reviews.csv"]
-    assert "Received: preset=" in fails([*argv, *COLUMNS, *out], capsys)
+    # Before the data are read.
+    line = fails([*argv[:-1], "glue/rte", *out], capsys)
+    assert line.endswith(f"No such directory: {tmp_path / 'x'}")
     tiny.make_checkpoint(tmp_path / "x", head=False)
     assert "head" in fails([*argv, *COLUMNS, *out], capsys)
     assert not (tmp_path / "o").exists()

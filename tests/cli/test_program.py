@@ -62,7 +62,7 @@ def test_help_lists_the_commands(capsys):
     assert all(re.search(rf"^ +{name} ", text, re.M) for name in COMMANDS)
     assert main(["--version"]) == 0
     version = importlib.metadata.version("keras-mmel")
-    assert capsys.readouterr().out == f"{version}\n"
+    assert capsys.readouterr().out == f"keras-mmel {version}\n"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_help_states_the_defaults_of_what_it_calls(
             assert stated == str(arguments[name].default)
 
 
-AUGMENT = ["augment", "--masked_lm", "m", "--out", "o", "--data"]
+AUGMENT = ["augment", "--masked-lm", "made", "--out", "o", "--data"]
 IMPORT = ["import", "--out", "o", "views.csv"]
 VIEWS = [*IMPORT, "--text", "a"]
 LABEL = ["label", "made", "--out", "./made", "--teacher"]
@@ -125,6 +125,7 @@ WHICH_DATA = (
         ([*AUGMENT, "d", "--num_augmented", "-1"], "a whole number"),
         ([*AUGMENT, "d", "--shard", "4/4"], "must be I/N"),
         ([*AUGMENT, "d", "--search", "wide"], "invalid choice: 'wide'"),
+        ([*AUGMENT, "d", "--masked-lm=bert-tiny"], "directory: bert-tiny"),
         (["inspect", "nowhere"], "No such directory: nowhere"),
         (["inspect", "views.csv"], "Not a directory: views.csv"),
         ([*LABEL, "t.keras"], "No such file: t.keras"),

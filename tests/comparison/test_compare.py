@@ -239,6 +239,27 @@ def test_models_are_built_and_metrics_of_classes_left_out():
     assert found.score_names == ["loss", "mae"]
 
 
+def test_it_says_how_far_it_is_and_what_its_callbacks_did(capsys, tmp_path):
+    def callbacks(method):
+        if method != "hard":
+            return []
+        schedule = keras_mmel.callbacks.LambdaSchedule(lambda epoch: 0.5)
+        return [schedule, keras.callbacks.TerminateOnNaN()]
+
+    settings = {"seeds": 2, "records": tmp_path, "callbacks": callbacks}
+    given = make_model, groups, TEST, ["uniform", "hard"]
+    found = keras_mmel.compare(*given, plain=False, **settings)
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "1 of 4: seed 0, uniform"
+    for number, line in enumerate(others, 2):
+        assert line.startswith(f"{number} of 4: seed ")
+        assert line.endswith(", less than a minute left")
+    assert_allclose(found.values("hard", "train_lambda_p"), 0.5)
+    # What is there is not made again, nor spoken of.
+    keras_mmel.compare(*given, plain=False, **settings)
+    assert not capsys.readouterr().out
+
+
 def test_table_and_picture(compared, tmp_path):
     found, _ = compared
     head, base, *others = found.table(["moved_mean_loss"])

@@ -110,3 +110,12 @@ def test_names():
     names = ["group 0, a", "group 1, b", "group 2, 2", "group 3, 3"]
     assert [run.group_name(group) for group in range(4)] == names
     assert Run(mask=run.mask).group_name(1) == "group 1"
+
+
+def test_a_notebook_shows_a_line_and_a_table():
+    run = a_run(2)
+    assert repr(run) == "<Run: 2 records of 6 groups, 3 views>"
+    shown = run._repr_html_()
+    assert shown.count("<tr>") == 3 and len(shown) < 2000
+    effective = run.records[1].summary["effective_views"]
+    assert f"<td>{effective:.3g}</td>" in shown

@@ -79,7 +79,9 @@ def test_groups_that_are_not_finite_are_left_out(bad):
     ],
 )
 def test_remarks_say_what_they_saw(losses, said):
-    found = remarks(run_of(losses))
+    run = run_of(losses)
+    run.logs = []
+    found = remarks(run)
     assert len(found) == len(said)
     for text, part in zip(found, said, strict=True):
         assert part in text
@@ -104,3 +106,14 @@ def test_remarks_say_that_views_are_wrong(settings, said):
     # And that is all they say: a smaller lambda_p would not help.
     (found,) = remarks(run_of([[1.0, 1.1, 0.9]], **settings))
     assert said in found
+
+
+def test_a_log_that_says_otherwise_is_set_beside_the_probe():
+    """As of a network whose BatchNormalization has not settled."""
+    run = run_of([[1.0, 1.0, 1.0]])
+    run.logs = [{"epoch": 1, "step": 1, "effective_views": 2.0}]
+    (said,) = remarks(run)
+    assert "In training 2.00 views counted, here, in inference, 3.00 of" in said
+    assert "statistics of BatchNormalization" in said
+    run.logs[0]["effective_views"] = 2.9
+    assert "The weights are nearly equal" in remarks(run)[0]

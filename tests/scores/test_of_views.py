@@ -416,7 +416,9 @@ def test_wrong_input_is_named():
     with pytest.raises(ValueError, match="needs a compiled loss"):
         keras_mmel.evaluate_views(keras.Sequential([layers.Dense(1)]), [])
     model = classifier()
-    with pytest.raises(ValueError, match="`fit` takes groups|groups"):
+    with pytest.raises(
+        ValueError, match="`evaluate_views` takes groups|groups"
+    ):
         keras_mmel.evaluate_views(model, [(views[:, 0], labels)])
     with pytest.raises(ValueError, match="no batch to evaluate"):
         keras_mmel.evaluate_views(model, [])
