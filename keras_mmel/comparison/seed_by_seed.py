@@ -230,8 +230,8 @@ def _minutes(seconds):
     """How long it still takes, in words; nothing where that is not known."""
     if not seconds:
         return ""
-    if seconds < 60:
-        return ", less than a minute left"
+    if seconds < 90:
+        return f", about {seconds:.0f} seconds left"
     return f", about {seconds / 60:.0f} minutes left"
 
 
