@@ -21,7 +21,9 @@ import importlib
 import os
 import sys
 
-os.environ.setdefault("KERAS_BACKEND", "jax")
+# What is packed is made by TensorFlow.
+IS_PACKING = sys.argv[1:2] == ["pack"]
+os.environ.setdefault("KERAS_BACKEND", "tensorflow" if IS_PACKING else "jax")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Processes follow each other: none keeps memory that it does not use.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -2,7 +2,7 @@ r"""What travels: arrays, wheels, and what TensorFlow makes of the tests' cases.
 
     python -m experiments.gpu pack --data_dir DATA --masked_lm BERT_TINY
 
-Twenty minutes on two CPU cores. CIFAR is losslessly compressed, 1.6 kB an
+Ten minutes on two CPU cores. CIFAR is losslessly compressed, 1.6 kB an
 image: a set is two folders of less than 60 MB, `base` is with each of them.
 """
 
@@ -84,9 +84,19 @@ def pack_images(sets, folder, dataset: str, part: int = PART) -> None:
 
 
 def datasets(folder) -> list[str]:
-    """Names of the sets of images that are there."""
-    folders = pathlib.Path(folder)
-    return [name for name in cifar.CLASSES if (folders / f"{name}-0").exists()]
+    """Names of the sets of images that are there.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    there = pathlib.Path(folder)
+    found = [name for name in cifar.CLASSES if (there / f"{name}-0").exists()]
+    if not found:
+        raise FileNotFoundError(
+            "`--data` must hold what `experiments.gpu pack` wrote. "
+            f"Received: {str(folder)!r}"
+        )
+    return found
 
 
 def load_images(folder, dataset: str, whole: bool = True) -> tuple:
@@ -174,7 +184,7 @@ def _pack_text(args, base):
         source = glue_tasks.source(
             glue_tasks.TASKS[name], "train", args.data_dir, args.examples
         )
-        written = base.parent / "text" / name
+        written = base.parent / "text" / f"{name}-{args.examples}"
         text.write_augmented(written, source, augmenter)
         batches = text.read_augmented(
             written,

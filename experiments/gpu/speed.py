@@ -12,6 +12,7 @@ finished is skipped. Expected: `hard` within 1.1 of `fit`, as on a processor.
 
 import itertools
 import json
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -191,7 +192,8 @@ def measure(network, precision, way, toy, data) -> dict:
 def _in_child(arm, args):
     """What `measure` gives in a process of its own, or why it gave nothing."""
     command = [sys.executable, "-m", "experiments.gpu", "run", "speed"]
-    command += ["--here", "--only", ",".join(arm), "--data", args.data]
+    command += ["--here", "--only", ",".join(arm)]
+    command += ["--data", str(pathlib.Path(args.data).resolve())]
     command += ["--toy"] * args.toy
     done = subprocess.run(command, cwd=records.ROOT, capture_output=True)
     lines = done.stdout.decode().splitlines()

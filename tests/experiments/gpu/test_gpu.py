@@ -69,6 +69,8 @@ def test_images_come_back(tmp_path):
     assert_array_equal(images, sets[0][0][:80])
     with pytest.raises(FileNotFoundError, match="Received"):
         packed.load_images(tmp_path / "empty", "cifar10")
+    with pytest.raises(FileNotFoundError, match="Received"):
+        packed.datasets(tmp_path / "empty")
 
 
 def test_groups_of_text_come_back(folder):
