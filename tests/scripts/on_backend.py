@@ -1,4 +1,4 @@
-"""Trains cases on the backend named by KERAS_BACKEND: OUT.npz CASE ...
+"""Trains cases on the backend named by KERAS_BACKEND: OUT.npz [CASE ...]
 
 On JAX and torch TensorFlow is hidden as if it were not installed.
 """
@@ -154,4 +154,4 @@ def main(path, names):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2:] or [*CASES])

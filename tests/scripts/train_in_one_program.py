@@ -2,7 +2,7 @@
 
     python -m scripts.train_in_one_program FILE     with KERAS_BACKEND=jax
 
-Writes the weights after both, and crops beside what they were cut by.
+Writes the weights after both.
 """
 
 import sys
@@ -12,7 +12,8 @@ import keras
 import numpy as np
 
 import keras_mmel
-from experiments.benchmarks import jax_training
+from experiments.gpu import views as views_lib
+from experiments.gpu.one_program import OneProgram
 
 STEPS, BATCH = 6, 4
 RATES = np.array([0.1, 0.1, 0.05, 0.05, 0.01, 0.01], "float32")
@@ -48,21 +49,22 @@ def train(views):
     labels = random.integers(0, 4, (STEPS, BATCH))
     keys = jax.random.split(jax.random.key(1), STEPS)
 
-    scanned = jax_training.ScannedTraining(build(views), views)
+    def make_batch(images, labels, key):
+        return views_lib.groups(images, key, views, views_lib.cropped), labels
+
+    flat = images.reshape(-1, 6, 6, 3), labels.ravel()
+    scanned = OneProgram(build(views), make_batch, flat)
     # The weights of another model of the kind, as for another seed.
     state = scanned.state(build(views))
+    order = np.arange(STEPS * BATCH).reshape(STEPS, BATCH)
     for part in (slice(0, 4), slice(4, 6)):
-        state, logs = scanned.steps(
-            state, images[part], labels[part], keys[part], RATES[part]
-        )
+        state, logs = scanned.steps(state, order[part], keys[part], RATES[part])
     scanned.write_back(state)
 
     stepwise = build(views)
     for step in range(STEPS):
         stepwise.optimizer.learning_rate = RATES[step]
-        batch = jax_training.make_batch(
-            images[step], labels[step], keys[step], views
-        )
+        batch = make_batch(images[step], labels[step], keys[step])
         expected = stepwise.train_on_batch(*batch, return_dict=True)
     # `train_on_batch` starts its metrics anew, the program goes on.
     del expected["accuracy"]
@@ -73,20 +75,8 @@ def train(views):
     }
 
 
-def crops():
-    images = np.arange(50 * 6 * 5 * 3).reshape(50, 6, 5, 3)
-    key = jax.random.key(2)
-    places, coins = jax.random.split(key)
-    return {
-        "images": images,
-        "cropped": jax_training.crop_and_flip(images, key, padding=2),
-        "corners": jax.random.randint(places, (50, 2), 0, 5),
-        "flips": jax.random.bernoulli(coins, shape=(50, 1, 1, 1)).ravel(),
-    }
-
-
 def main(path):
-    found = {f"crops:{k}": v for k, v in crops().items()}
+    found = {}
     for views in (1, 3):
         found |= {f"{views}:{k}": v for k, v in train(views).items()}
     np.savez(path, backend=keras.backend.backend(), **found)
