@@ -107,6 +107,22 @@ def text_processes(record: dict) -> str:
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
+def workers(record: dict) -> str:
+    """What a step costs each of two workers."""
+    rows = [
+        [
+            f"`{kind}`" if kind != "synchronized" else "`synchronized=True`",
+            f"{found['one_process_cpu_ms']['median']:.0f}",
+            f"{found['each_of_two_cpu_ms']['median']:.0f}",
+            markdown.quartiles(found["each_of_two_to_one"]),
+        ]
+        for kind, found in record["kinds"].items()
+    ]
+    header = ["ResNet-20, 16 groups of 5 views", "one process, CPU ms a step"]
+    header += ["each of two workers", "each to the one"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
 def diagnostics(record: dict) -> str:
     """What watching view weights costs."""
     rows = [
@@ -154,6 +170,7 @@ TABLES = {
     "text_generation": text_generation,
     "text_precision": text_precision,
     "text_processes": text_processes,
+    "workers": workers,
     "diagnostics": diagnostics,
     "since": since,
 }
