@@ -55,7 +55,7 @@ def test_turns_equal_tensorflow():
     assert np.abs(angles).max() <= 60 and set(down) == {-1, 0, 1}
     mirrored = np.where(flips[:, None, None, None], images[:, :, ::-1], images)
     shifts = [tf.constant(d, tf.float32) for d in (angles, down, right)]
-    expected = turning._turn(mirrored, *shifts)
+    expected = turning.turn(mirrored, *shifts)
     # Pixels of 255 whose places differ by a rounding.
     assert_allclose(found, expected, atol=2e-3)
 
