@@ -6,12 +6,22 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from keras.src.backend.common.tensor_attributes import get_tensor_attr
 
 Shape = Sequence[int | None]
 
 # Views whose range is this many times smaller or larger than that of their
 # originals were scaled, not augmented.
 _TIMES = 8
+
+
+def mask_of(tensor: Any) -> Any:
+    """The Keras mask of a tensor, or None.
+
+    On TensorFlow it is an attribute. Tensors of JAX take none, and Keras keeps
+    it beside them.
+    """
+    return get_tensor_attr(tensor, "_keras_mask")
 
 
 def to_numpy(tensor: Any) -> np.ndarray:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import keras
 from keras import ops
+from keras.src.backend.common.tensor_attributes import get_tensor_attr
+from keras.src.backend.common.tensor_attributes import set_tensor_attr
 
 _CONTRACT = (
     'takes groups: x must be {"views": x} or {"views": x, "mask": mask} '
@@ -125,9 +127,9 @@ class Sizes(NamedTuple):
                 return rows
             originals = view_0(rows)
             for name in ("_keras_mask", "_keras_logits"):
-                attached = getattr(rows, name, None)
+                attached = get_tensor_attr(rows, name)
                 if attached is not None:
-                    setattr(originals, name, view_0(attached))
+                    set_tensor_attr(originals, name, view_0(attached))
             return originals
 
         return keras.tree.map_structure(view_0_with_attached, values)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_mmel import arrays
 from keras_mmel.losses.compiled import MEANS
 
 
@@ -57,14 +58,14 @@ def rows(loss: keras.Loss, label: Any, prediction: Any) -> Rows:
         ValueError: If the loss gives a scalar for the whole batch.
     """
     # Before a conversion drops it.
-    prediction_mask = getattr(prediction, "_keras_mask", None)
+    prediction_mask = arrays.mask_of(prediction)
     label, prediction = keras.tree.map_structure(
         lambda value: ops.convert_to_tensor(value, dtype=loss.dtype),
         (label, prediction),
     )
-    values = ops.convert_to_tensor(loss.call(label, prediction))
-    loss_mask = getattr(values, "_keras_mask", None)
-    values = ops.cast(values, "float32")
+    values = loss.call(label, prediction)
+    loss_mask = arrays.mask_of(values)
+    values = ops.cast(ops.convert_to_tensor(values), "float32")
     count = prediction.shape[0]
     # A size that is not static is taken on trust. A layer may have lost that
     # of the prediction, as TextVectorization does.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_mmel import arrays
 from keras_mmel import contract
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
@@ -217,11 +218,14 @@ def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
         value = metric._fn(label, said, **metric._fn_kwargs)
         if not len(value.shape):  # of the batch, not of examples
             continue
-        mask = getattr(said, "_keras_mask", None)
+        mask = arrays.mask_of(said)
         # As in Keras, which looks at the mask of values if it weighs them.
         if mask is not None or (is_weighted and weights):
-            own = getattr(value, "_keras_mask", mask)
-            mask = own if mask is None else ops.logical_and(mask, own)
+            own = arrays.mask_of(value)
+            if mask is None or own is None:
+                mask = own if mask is None else mask
+            else:
+                mask = ops.logical_and(mask, own)
         counted = keras.tree.map_structure(sizes.group, _counted(value, mask))
         if is_weighted and weights and weights[output] is not None:
             of_examples = checks.per_example(weights[output])[:, None]

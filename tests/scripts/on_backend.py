@@ -33,6 +33,7 @@ CASES = {
         objectives.Hard(0.5), sample_weight=True, mask=True, moving=True
     ),
     "soft_through": Case(objectives.Soft(0.3, 0.7, stop_gradient=False)),
+    "masked": Case(model="masked", regression=True),
     "uniform": Case("uniform"),
     "soft_everything": Case("soft", **cases.EVERYTHING),
     "regression": Case("soft", regression=True, teacher=True, mask=True),
