@@ -58,7 +58,9 @@ def test_training_equals_tensorflow(results, name):
         pytest.skip(f"Keras refuses {name} on {results['backend']}")
     found, expected = cases.of_case(results, name), on_tensorflow(name)
     assert found.pop("resumes", True)
-    cases.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    # docs/limits.md: on JAX plain Keras, too, counts masked steps in metrics.
+    of_keras = {"log/mae", "log/weighted"} if name == "masked" else set()
+    cases.assert_close(found, expected, rtol=1e-5, atol=1e-5, but=of_keras)
     assert {"log/original_loss", "log/effective_views"} < set(expected)
     for key in expected.keys() - {"log/lambda_p"}:
         assert np.all(np.isfinite(expected[key]))

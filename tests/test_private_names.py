@@ -92,7 +92,10 @@ PRIVATE = {
     "_self_attention_layer_norm": block,
 }
 # Modules that are no public part of what they belong to.
-IMPORTED = {"tensorflow.python.framework"}
+IMPORTED = {
+    "keras.src.backend.common.tensor_attributes",
+    "tensorflow.python.framework",
+}
 PYTHONS = {"_exit", "_replace"}  # of `os`, and of named tuples
 # Looked for, and done without in an older Keras.
 OPTIONAL = {"_transform_images"}
