@@ -8,9 +8,9 @@ from tests.test_structure import MODULES
 
 # Docstrings, comments and blank lines are not counted, so that nobody saves on
 # them.
-# The release was to have 9,700: labels that move, tasks of keras-hub, the card of
-# what breaks a model and tables that are mapped came after that was said.
-MOST_CODE_LINES = 10_700
+# The release was to have 9,700: labels that move, tasks of keras-hub, the card
+# of what breaks a model and tables that are mapped came after that was said.
+MOST_CODE_LINES = 10_593
 MOST_WITHOUT_ARGS = 20
 
 SILENT = {
