@@ -15,15 +15,11 @@ from typing import Any
 from typing import NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 from keras.src.backend.common.tensor_attributes import get_tensor_attr
 from keras.src.backend.common.tensor_attributes import set_tensor_attr
 
-_CONTRACT = (
-    'takes groups: x must be {"views": x} or {"views": x, "mask": mask} '
-    "with tensors of shape (batch, num_views, ...), as "
-    "`keras_mmel.data.group_views` makes them of examples."
-)
 # TensorFlow's classes by name: other backends do not import it.
 _NOT_DENSE = ("RaggedTensor", "SparseTensor")
 
@@ -151,24 +147,20 @@ def check_groups(x: Any, caller: str = "fit") -> None:
         ValueError: If the structure is wrong, a tensor is ragged or has no
             group axis, or group axes differ in length.
     """
-    if not is_group(x):
-        raise ValueError(f"`{caller}` {_CONTRACT} Received: x={_describe(x)}")
-    unknown = set(x) - {"views", "mask"}
-    if unknown:
+    leaves = keras.tree.flatten(x["views"]) if is_group(x) else []
+    if any(type(leaf).__name__ in _NOT_DENSE for leaf in leaves):
         raise ValueError(
-            f"`{caller}` {_CONTRACT} "
-            f"Received unknown keys {sorted(unknown)} in x={_describe(x)}"
+            "Groups must be dense: give every group the same number of views "
+            f'and mark the missing ones in "mask". Received: x={_describe(x)}'
         )
-    leaves = keras.tree.flatten(x["views"])
-    for leaf in leaves:
-        if type(leaf).__name__ in _NOT_DENSE:
-            raise ValueError(
-                "Groups must be dense: give every group the same number of "
-                'views and mark the missing ones in "mask". '
-                f"Received: x={_describe(x)}"
-            )
-    if not leaves or any((rank(leaf) or 0) < 2 for leaf in leaves):
-        raise ValueError(f"`{caller}` {_CONTRACT} Received: x={_describe(x)}")
+    has_known_keys = bool(leaves) and set(x) <= {"views", "mask"}
+    if not has_known_keys or any((rank(leaf) or 0) < 2 for leaf in leaves):
+        raise ValueError(
+            f'`{caller}` takes groups: x must be {{"views": x}} or {{"views": '
+            'x, "mask": mask} with tensors of shape (batch, num_views, ...), '
+            "as `keras_mmel.data.group_views` makes them of examples. "
+            f"Received: x={_describe(x)}"
+        )
     # A size that is not static is left to the step, which compares them all.
     view_counts = {leaf.shape[1] for leaf in leaves} - {None}
     if len(view_counts) > 1 or 0 in view_counts:
@@ -177,13 +169,13 @@ def check_groups(x: Any, caller: str = "fit") -> None:
             f"axis 1. Received: x={_describe(x)}"
         )
     mask = x.get("mask")
-    if mask is not None:
-        is_matrix = rank(mask) == 2
-        if not is_matrix or len({*view_counts, mask.shape[1]} - {None}) > 1:
-            raise ValueError(
-                '"mask" must have shape (batch, num_views). '
-                f"Received: x={_describe(x)}"
-            )
+    if mask is not None and (
+        rank(mask) != 2 or len({*view_counts, mask.shape[1]} - {None}) > 1
+    ):
+        raise ValueError(
+            '"mask" must have shape (batch, num_views). '
+            f"Received: x={_describe(x)}"
+        )
 
 
 def sizes_of(x: Any) -> Sizes:
@@ -205,6 +197,20 @@ def sizes_of(x: Any) -> Sizes:
     if mask is not None:
         mask = ops.cast(mask, "bool")
     return Sizes(batch, views, mask)
+
+
+def mask_of(x: Any) -> np.ndarray:
+    """Which views of a batch of groups in arrays are real.
+
+    Args:
+        x: A batch of groups that `check_groups` accepts.
+
+    Returns:
+        Bool `(batch, num_views)`, `False` for padding.
+    """
+    batch, views, mask = sizes_of(x)
+    real = np.ones((batch, views), bool)
+    return real if mask is None else np.asarray(x["mask"], bool)
 
 
 def split_labels(y: Any) -> Labels:
@@ -229,18 +235,16 @@ def split_labels(y: Any) -> Labels:
         leaves = keras.tree.flatten(y["views"])
         if any(not hasattr(t, "shape") or rank(t) in (0, 1) for t in leaves):
             raise ValueError(
-                'Labels that move with the views must be y={"views": labels} '
-                "with tensors of shape (batch, num_views, ...), the original's "
-                f"first. Received: y={_describe(y)}"
+                'y={"views": labels} must be tensors (batch, num_views, ...), '
+                f"the original's first. Received: y={_describe(y)}"
             )
         of_originals = keras.tree.map_structure(lambda t: t[:, 0], y["views"])
         return Labels(of_originals, of_views=y["views"])
     if set(y) in ({"teacher"}, {"views", "teacher"}, {"views", "label"}):
         raise ValueError(
-            "A teacher's predictions stand beside the labels, and labels that "
-            'move stand alone: y must be {"label": labels, "teacher": '
-            'predictions} or {"views": labels}. An output of that name needs '
-            f"another one. Received: y={_describe(y)}"
+            'y must be {"label": labels, "teacher": predictions} or, where '
+            'labels move, {"views": labels} alone; an output of that name '
+            f"needs another one. Received: y={_describe(y)}"
         )
     return Labels(y)
 
@@ -290,9 +294,7 @@ def _describe(x):
         kind = type(leaf).__name__
         if getattr(leaf, "shape", None) is None:
             return kind
-        if rank(leaf) is None:
-            return "unknown shape"
-        prefix = kind if kind in _NOT_DENSE else ""
-        return f"{prefix}{tuple(leaf.shape)}"
+        shape = "unknown shape" if rank(leaf) is None else tuple(leaf.shape)
+        return f"{kind if kind in _NOT_DENSE else ''}{shape}"
 
     return keras.tree.map_structure(describe, x)

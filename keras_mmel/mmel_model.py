@@ -1,5 +1,6 @@
 """MMELModel: groups in, a training step out."""
 
+import dataclasses
 import os
 from typing import Any
 
@@ -118,14 +119,12 @@ class MMELModel(GroupTrainer):
     ):
         if not isinstance(model, keras.Model) or isinstance(model, MMELModel):
             raise TypeError(
-                "`model` must be a `keras.Model`: the model to train, not a "
-                "wrapper around it. "
+                "`model` must be a `keras.Model`, not a wrapper around it. "
                 f"Received: {model!r} of type {type(model).__name__}"
             )
         if contract.is_group(getattr(model, "input", None)):
             raise ValueError(
-                'No input of `model` may be called "views", by which groups '
-                "are told from plain examples. Give it another name. "
+                'No input of `model` may be called "views", as groups are. '
                 f"Received: inputs {sorted(model.input)}"
             )
         names = {"lambda_p", "lambda_t", "stop_gradient"} & kwargs.keys()
@@ -150,15 +149,13 @@ class MMELModel(GroupTrainer):
             return self._objective
         name = self._objective.scheduled
         current = {name: getattr(self, name)}
-        config = self._objective.get_config() | current
-        return self._objective.from_config(config)
+        return dataclasses.replace(self._objective, **current)
 
     @objective.setter
     def objective(self, value):
         raise AttributeError(
-            "`objective` is fixed; `lambda_p` may be set. Wrap the same model "
-            "anew: `MMELModel(mmel.model, objective)`. "
-            f"Received: objective={value!r}"
+            "`objective` is fixed: wrap the same model anew, by "
+            f"`MMELModel(mmel.model, objective)`. Received: objective={value!r}"
         )
 
     lambda_p = settings.scheduled("lambda_p")

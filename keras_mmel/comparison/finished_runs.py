@@ -11,25 +11,23 @@ from keras_mmel import whole_files
 
 
 def record_path(
-    folder: str | os.PathLike | None, settings: Mapping[str, Any]
-) -> pathlib.Path | None:
+    folder: str | os.PathLike, settings: Mapping[str, Any]
+) -> pathlib.Path:
     """The file of a run.
 
     Args:
-        folder: Of one comparison, or None where nothing is kept.
+        folder: Of one comparison.
         settings: Of the run, with its method and its seed.
 
     Returns:
-        The path, with dashes for signs that a file name may not have; or None.
+        The path, with dashes for signs that a file name may not have.
     """
-    if folder is None:
-        return None
     name = f"{settings['method']}-{settings['seed']}.json"
     return pathlib.Path(folder) / re.sub(r"[^\w.]+", "-", name)
 
 
 def read_record(
-    path: pathlib.Path | None, settings: Mapping[str, Any]
+    path: pathlib.Path, settings: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Reads the record of a run.
 
@@ -43,7 +41,7 @@ def read_record(
     Raises:
         ValueError: If the file is no record, or one of other settings.
     """
-    if path is None or not path.exists():
+    if not path.exists():
         return None
     try:
         record = json.loads(path.read_text())
@@ -65,16 +63,15 @@ def read_record(
     return record
 
 
-def write_record(path: pathlib.Path | None, record: Mapping[str, Any]) -> None:
+def write_record(path: pathlib.Path, record: Mapping[str, Any]) -> None:
     """Writes the record of a finished run, whole or not at all.
 
     Args:
         path: From `record_path`.
         record: With the settings that `read_record` compares.
     """
-    if path is not None:
-        with whole_files.replacing(path) as half:
-            half.write_text(json.dumps(record, indent=1) + "\n")
+    with whole_files.replacing(path) as half:
+        half.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

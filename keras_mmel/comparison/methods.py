@@ -43,19 +43,19 @@ def named_methods(
     if isinstance(objectives, (str, Objective)):
         objectives = [objectives]
     if not isinstance(objectives, Mapping):
-        objectives = {_name(objective): objective for objective in objectives}
-    methods = dict(objectives)
-    for objective in methods.values():
+        objectives = {
+            one if isinstance(one, str) else repr(get(one)): one
+            for one in objectives
+        }
+    for objective in objectives.values():
         if not callable(objective):
             get(objective)
-    if PLAIN in methods:
+    if PLAIN in objectives:
         raise ValueError(
             f"`objectives` must name none {PLAIN!r}, which `plain=True` adds. "
-            f"Received: {list(methods)}"
+            f"Received: {list(objectives)}"
         )
-    if plain:
-        methods[PLAIN] = None
-    return methods
+    return {**objectives, PLAIN: None} if plain else {**objectives}
 
 
 def model_of(model: Any, objective: Any) -> keras.Model:
@@ -81,15 +81,13 @@ def model_of(model: Any, objective: Any) -> keras.Model:
     if own:
         raise ValueError(
             "`make_model` must give a model that Keras trains by its own "
-            f"methods: an `MMELModel` would not use {own} of the model, plain "
-            f"training would. Received: a model of type {type(model).__name__}"
+            f"methods. Received: {type(model).__name__} with {own} of its own"
         )
     strategy = getattr(model, "distribute_strategy", None)
     if strategy and replicas.has_workers(strategy):
         raise ValueError(
-            "`make_model` must give a model of one process: let each machine "
-            "have `seeds` of its own, and all of them one folder as `records`. "
-            f"Received: a model under {type(strategy).__name__}"
+            "`make_model` must give a model of one process: let each have its "
+            f"`seeds`, all one `records`. Received: {type(strategy).__name__}"
         )
     if objective is None:
         return model
@@ -126,10 +124,8 @@ def plain_arrays(
         Views, labels and weights, (examples * views, ...). With weights, the
         views are groups of one.
     """
-    count, views, _ = contract.sizes_of(x)
-    mask = np.ones((count, views), bool)
-    if x.get("mask") is not None:
-        mask = np.asarray(x["mask"], bool)
+    mask = contract.mask_of(x)
+    count, views = mask.shape
     chance = np.random.default_rng(seed).random((count, views, views))
     others = np.argmax(chance * mask[:, None, :], axis=2)
     chosen = np.where(mask, np.arange(views), others)
@@ -140,10 +136,8 @@ def plain_arrays(
             lambda t: None if t is None else np.asarray(t)[index], nest
         )
 
-    views, labels = (
-        pick(x["views"], rows, chosen.ravel()),
-        contract.split_labels(y),
-    )
+    views = pick(x["views"], rows, chosen.ravel())
+    labels = contract.split_labels(y)
     label = pick(labels.label, rows)
     if labels.of_views is not None:
         label = pick(labels.of_views, rows, chosen.ravel())
@@ -222,9 +216,3 @@ def _weighted(views, weight):
     if weight is None:
         return views
     return {"views": keras.tree.map_structure(lambda t: t[:, None], views)}
-
-
-def _name(objective):
-    if isinstance(objective, str):
-        return objective
-    return repr(get(objective))

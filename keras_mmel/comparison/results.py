@@ -147,20 +147,17 @@ class Comparison:
         return [["method", *scores], baseline_row, *rows.values()]
 
     def __str__(self) -> str:
-        # One line a score: there may be more scores than a terminal is wide.
-        columns = []
-        for cells in self.table(self._distinct_scores()):
-            width = max(map(len, cells))
-            columns.append([cell.ljust(width) for cell in cells])
-        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-        return "\n".join([*lines, self._note()])
+        return f"{page.printed(self._lines())}\n{self._note()}"
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.runs)} runs of {', '.join(self.methods)})"
 
     def _repr_html_(self) -> str:
-        rows = zip(*self.table(self._distinct_scores()), strict=True)
-        return page.table(list(rows)) + page.escape(self._note())
+        return page.table(self._lines()) + page.escape(self._note())
+
+    def _lines(self):
+        # One line a score: there may be more scores than a terminal is wide.
+        return [*zip(*self.table(self._distinct_scores()), strict=True)]
 
     def _distinct_scores(self):
         """Names of the scores without those that repeat a loss."""
@@ -233,11 +230,8 @@ def _scale(score):
 
 
 def _number(value, sign=""):
-    if abs(value) >= 10:
-        return f"{value:{sign}.1f}"
-    if abs(value) >= 0.1:
-        return f"{value:{sign}.2f}"
-    return f"{value:{sign}.3f}"
+    digits = 3 - (abs(value) >= 0.1) - (abs(value) >= 10)
+    return f"{value:{sign}.{digits}f}"
 
 
 def _p(p):

@@ -128,11 +128,8 @@ def compare(
     if records is not None:
         os.makedirs(records, exist_ok=True)
     runs: list[dict[str, Any]] = []
-    total, trained, start = (
-        len(distinct_seeds) * len(objective_of),
-        0,
-        time.time(),
-    )
+    total = len(distinct_seeds) * len(objective_of)
+    trained, start = 0, time.time()
     for seed in distinct_seeds:
         starts = set()
         for method, objective in objective_of.items():
@@ -146,9 +143,9 @@ def compare(
                     "the same weights for the same random seed of Keras. "
                     f"Received: others for {method!r}, seed {seed}"
                 )
-            path = finished_runs.record_path(records, settings)
-            record = finished_runs.read_record(path, settings)
-            if record is None:
+            path = records and finished_runs.record_path(records, settings)
+            record = path and finished_runs.read_record(path, settings)
+            if not record:
                 if verbose:
                     # As the mean of those before; of the first, unknown.
                     left = (time.time() - start) / max(trained, 1)
@@ -162,7 +159,8 @@ def compare(
                 watch = list(callbacks(method)) if callbacks else []
                 result = _train(model, data, settings, parts, watch)
                 record = {**(about or {}), **result}
-                finished_runs.write_record(path, record)
+                if path:
+                    finished_runs.write_record(path, record)
             runs.append(record)
             del model, data
             gc.collect()  # so that one model is in memory at a time
@@ -173,16 +171,12 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
     """Model and data of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
     model, batches = make_model(), groups(seed)
-    is_tuple = isinstance(batches, tuple)
-    spec = batches if is_tuple else getattr(batches, "element_spec", ())
-    has_weights = len(spec) == 3
+    has_weights = len(held_out.example_batch(batches) or ()) == 3
     # With weights plain examples are groups of one view.
     plain = "uniform" if has_weights else None
     model = methods.model_of(model, objective or plain)
-    if is_tuple:
-        x, steps, data = _of_arrays(batches, objective, seed)
-    else:
-        x, steps, data = _of_batches(batches, objective, seed)
+    prepared = _of_arrays if isinstance(batches, tuple) else _of_batches
+    x, steps, data = prepared(batches, objective, seed)
     settings = {
         "method": method,
         "objective": finished_runs.text_of(objective),
@@ -215,8 +209,7 @@ def _of_batches(batches, objective, seed):
     steps = int(getattr(batches, "cardinality", lambda: -1)())
     if steps < 1:
         raise ValueError(
-            "`groups` must give a dataset with a known number of batches, so "
-            "that all methods make as many steps. "
+            "`groups` must give a dataset with a known number of batches. "
             f"Received: {type(batches).__name__}, cardinality {steps}"
         )
     x = batches.element_spec[0]
@@ -238,11 +231,9 @@ def _minutes(seconds):
 def _train(model, data, settings, parts, callbacks):
     """Trains and scores; the record of the run."""
     start = time.process_time()
+    data |= {"epochs": settings["epochs"], "callbacks": callbacks}
     with _freed_with(model):
-        epochs = settings["epochs"]
-        history = model.fit(
-            **data, epochs=epochs, callbacks=callbacks, verbose=0
-        ).history
+        history = model.fit(**data, verbose=0).history
         scores = _scores_of(model, parts)
     last_epoch = {name: values[-1] for name, values in history.items()}
     return {
@@ -308,14 +299,13 @@ def _scores_of(model, parts):
             of_part = model.evaluate(
                 x, y, sample_weight=weight, verbose=0, return_dict=True
             )
-        for name, value in _single_numbers(of_part).items():
-            scores[prefix + name] = value
+        scores |= _single_numbers(of_part, prefix)
     return scores
 
 
-def _single_numbers(values):
+def _single_numbers(values, prefix=""):
     """The entries that are one number: a metric may give one a class."""
-    return {n: float(v) for n, v in values.items() if not np.ndim(v)}
+    return {prefix + n: float(v) for n, v in values.items() if not np.ndim(v)}
 
 
 def _distinct(seeds):

@@ -8,8 +8,6 @@ import tensorflow as tf
 from keras_mmel.counts import check_count
 from keras_mmel.data.turning import turn
 
-_STRONGEST = 5
-
 
 def corruptions(
     severity: int = 3, value_range: tuple[float, float] = (0, 255)
@@ -61,11 +59,10 @@ def corruptions(
     """
     severity = check_count("severity", severity, 1)
     low, high = value_range
-    if severity > _STRONGEST or not low < high:
+    if severity > 5 or not low < high:
         raise ValueError(
             "`severity` must be from 1 to 5, and `value_range` a smaller and a "
-            f"larger number. Received: severity={severity}, "
-            f"value_range={value_range}"
+            f"larger number. Received: {severity=}, {value_range=}"
         )
 
     def on_pixels(change):
@@ -85,7 +82,8 @@ def corruptions(
 
 def _changes(severity):
     """Functions of float images from 0 to 1, by name."""
-    smaller, half_side = 1 / (1 + severity / 2), 0.05 + 0.05 * severity
+    smaller, quality = 1 / (1 + severity / 2), 30 - 5 * severity
+    half_side = 0.05 + 0.05 * severity
 
     def noise(image):
         drawn = tf.random.stateless_normal(image.shape, _seed(image))
@@ -126,9 +124,7 @@ def _changes(severity):
         "turned": lambda image: moved(image, 10.0 * severity, 0.0),
         "shifted": lambda image: moved(image, 0.0, 0.04 * severity),
         "flipped": tf.image.flip_left_right,
-        "JPEG": lambda image: tf.image.adjust_jpeg_quality(
-            image, 30 - 5 * severity
-        ),
+        "JPEG": lambda image: tf.image.adjust_jpeg_quality(image, quality),
     }
 
 

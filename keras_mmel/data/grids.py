@@ -76,21 +76,18 @@ def grid_views(
     def to_group(*example):
         inputs, rest = example[:augmented], example[augmented:]
         transformed = [transform(*inputs) for transform in functions]
-        if augment_labels:
-            transformed = [arguments.check_pair(views) for views in transformed]
-        else:
-            transformed = [(views,) for views in transformed]
-        for views in transformed:
+        for place, views in enumerate(transformed):
+            views = arguments.check_pair(views) if augment_labels else (views,)
             arguments.check_labels_of_views(inputs[1:], views[1:])
+            transformed[place] = views
 
         # A leaf of x, and what each transformation made of that leaf.
         def join(original, *views):
             for place, view in enumerate(views):
                 if not original.shape.is_compatible_with(view.shape):
                     raise ValueError(
-                        "A transformation must keep the shape of an example, "
-                        f"{original.shape}. Received: {view.shape} from "
-                        f"transformation {place}"
+                        f"Transformation {place} must keep the shape of an "
+                        f"example, {original.shape}. Received: {view.shape}"
                     )
             leaves = [original, *views]
             dtype = _common_dtype([leaf.dtype for leaf in leaves])

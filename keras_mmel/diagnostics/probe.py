@@ -74,7 +74,8 @@ def make_probe(data: Any, num_groups: int) -> Probe:
             "`probe` must hold at least one group. "
             f"Received: probe of type {type(data).__name__} without groups"
         )
-    return Probe(batches, np.concatenate([_mask(x) for x, _ in batches]))
+    masks = [contract.mask_of(x) for x, _ in batches]
+    return Probe(batches, np.concatenate(masks))
 
 
 def measure(mmel: MMELModel, probe: Probe) -> tuple[np.ndarray, np.ndarray]:
@@ -114,13 +115,6 @@ def _checked(batch):
     x, y = keras.tree.map_structure(np.asarray, (x, y))
     checks.check_labels(contract.split_labels(y), contract.sizes_of(x))
     return x, y
-
-
-def _mask(x):
-    sizes = contract.sizes_of(x)
-    if sizes.mask is not None:
-        return np.asarray(sizes.mask, dtype=bool)
-    return np.ones((sizes.batch, sizes.views), dtype=bool)
 
 
 def classes_of(probe: Probe) -> np.ndarray | None:
@@ -165,9 +159,8 @@ def images_of(probe: Probe) -> np.ndarray | None:
         are no images, or of sizes that have no common grid.
     """
     images: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
-    if any(of_batch is None for of_batch in images):
-        return None
-    if len({of_batch.shape[1:] for of_batch in images}) > 1:
+    shapes = {None if i is None else i.shape[1:] for i in images}
+    if None in shapes or len(shapes) > 1:
         return None
     return pictures.thumbnails(np.concatenate(images))
 
@@ -195,10 +188,8 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
             "`tokenizer` must have a `vocabulary`, a list of the pieces. "
             f"Received: a {type(tokenizer).__name__}"
         )
-    texts: list = []
-    for x, _ in probe.batches:
-        texts += _decoded(x["views"], tokenizer.vocabulary)
-    return texts
+    decoded = (_decoded(x["views"], tokenizer) for x, _ in probe.batches)
+    return sum(decoded, [])
 
 
 def _strings(probe):
@@ -217,8 +208,9 @@ def _strings(probe):
     return texts
 
 
-def _decoded(views, vocabulary):
+def _decoded(views, tokenizer):
     """The views of a batch as text, from their token ids."""
+    vocabulary = tokenizer.vocabulary
     ids = views.get("token_ids") if isinstance(views, dict) else None
     if getattr(ids, "ndim", 0) != 3 or ids.dtype.kind not in "iu":
         raise ValueError(

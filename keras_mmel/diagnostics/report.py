@@ -225,7 +225,7 @@ def _views(run):
     kind = "images" if run.images is not None else "texts"
     html = ""
     for heading, places in rows.items():
-        views = "".join(_view(run, group, view) for group, view in places)
+        views = "".join(_view(run, *place) for place in places)
         html += f"<h3>{page.escape(heading)}</h3>"
         html += f'<div class="{kind}">{views}</div>'
     return page.Html(html)
@@ -233,15 +233,8 @@ def _views(run):
 
 def _view(run, group, view):
     """A view with a bar for its weight."""
-    name = f"group {group}, {run.view_names[view]}"
-    if run.images is not None:
-        content = pictures.image(run.images[group, view], name)
-    else:
-        content = page.marked(run.texts[group][0], run.texts[group][view])
     weight, loss = run.weights[-1][group, view], run.losses[-1][group, view]
+    label = f"group {group}, {run.view_names[view]}: weight {weight:.2f}, "
+    label += f"loss {loss:.3g}"
     bar = page.bar(np.clip(np.nan_to_num(weight), 0, 1))
-    return (
-        f'<div class="view">{content}{bar}'
-        f'<div class="label">{page.escape(name)}: weight {weight:.2f}, '
-        f"loss {loss:.3g}</div></div>"
-    )
+    return pictures.view((group, view), label, run.images, run.texts, bar)

@@ -163,22 +163,16 @@ class _Card:
         rate = ("examples a second", f"{self.rate:,.1f}")
         if self.found is None:
             kinds = ("original_loss", "mean_loss", "worst_loss")
-            return page.tiles(
-                [*((kind, f"{self.scores[kind]:.4g}") for kind in kinds), rate]
-            )
-        names = (
-            "right as they are",
-            "right, mean of the views",
-            "right under every view",
-            "right by the mean prediction",
-        )
-        shares = [
-            self.right[:, 0].mean(),
-            self.right.sum() / self.mask.sum(),
-            (self.right == self.mask).all(axis=1).mean(),
-            *list(self.scores.mean_prediction.values())[:1],  # the accuracy
-        ]
-        of_shares = zip(names, map("{:.1%}".format, shares), strict=False)
+            losses = [(kind, f"{self.scores[kind]:.4g}") for kind in kinds]
+            return page.tiles([*losses, rate])
+        shares = {
+            "right as they are": self.right[:, 0].mean(),
+            "right, mean of the views": self.right.sum() / self.mask.sum(),
+            "right under every view": (self.right == self.mask).all(1).mean(),
+        }
+        for accuracy in [*self.scores.mean_prediction.values()][:1]:
+            shares["right by the mean prediction"] = accuracy
+        of_shares = ((name, f"{share:.1%}") for name, share in shares.items())
         by_view, names = self.broken.sum(axis=0), self.scores.view_names
         worst = np.argsort(-by_view, kind="stable")[:3]
         worst = [f"{names[j]} ({by_view[j]})" for j in worst if by_view[j]]
@@ -256,13 +250,8 @@ class _Card:
             for at, views in rows:
                 row, cells = np.searchsorted(wanted, at), ""
                 for view in [0, *views]:
-                    name, content = self._said(at, view), ""
-                    if images is not None:
-                        content = pictures.image(images[row, view], name)
-                    elif texts is not None:
-                        content = page.marked(texts[row][0], texts[row][view])
-                    label = f'<div class="label">{page.escape(name)}</div>'
-                    cells += f'<div class="view">{content}{label}</div>'
+                    said = self._said(at, view)
+                    cells += pictures.view((row, view), said, images, texts)
                 html += f'<div class="{kind}">{cells}</div>'
         return page.Html(html)
 

@@ -10,6 +10,7 @@ import numpy as np
 from keras_mmel import whole_files
 from keras_mmel.diagnostics.weight_statistics import StepWeights
 from keras_mmel.pages import page
+from keras_mmel.scores.by_view import names_of_views
 
 
 @dataclasses.dataclass(repr=False)
@@ -64,9 +65,7 @@ class Run:
     def __post_init__(self) -> None:
         self.mask = np.asarray(self.mask, dtype=bool)
         num_views = self.mask.shape[1]
-        if not self.view_names:
-            others = [f"view {index}" for index in range(1, num_views)]
-            self.view_names = ["original", *others]
+        self.view_names = self.view_names or names_of_views((), num_views)
         if len(self.view_names) != num_views:
             raise ValueError(
                 f"`view_names` must have one name for each of the {num_views} "
@@ -80,10 +79,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = [["step", "epoch", "effective views", "spread of view losses"]]
-        for step, epoch, record in zip(
-            self.steps, self.epochs, self.records, strict=True
-        ):
-            summary = record.summary
+        columns = self.steps, self.epochs, self.summaries
+        for step, epoch, summary in zip(*columns, strict=True):
             numbers = summary["effective_views"], summary["spread"]
             rows.append([str(step), str(epoch), *map("{:.3g}".format, numbers)])
         return page.escape(repr(self)) + page.table(rows)

@@ -42,23 +42,19 @@ def check_labels(labels: contract.Labels, sizes: contract.Sizes) -> None:
             "Training needs labels: give `fit` pairs (x, y). Received: y=None"
         )
     check_numbers(label)
+    static = [size if isinstance(size, int) else None for size in sizes[:2]]
     for leaf in keras.tree.flatten(label):
         if contract.rank(leaf) is None:
             # Keras relaxes the rank where one call of `fit` has another.
             raise ValueError(
                 "Labels must have one shape (batch, ...) in all calls of "
-                "`fit`: one label for each example, shared by its views. "
-                "Received: labels of unknown rank"
+                "`fit`. Received: labels of unknown rank"
             )
-        rows = leaf.shape[0] if len(leaf.shape) else 0
-        are_static = isinstance(sizes.batch, int) and rows is not None
-        if are_static and rows != sizes.batch:
+        if not arrays.shapes_agree(leaf.shape[:1], static[:1]):
             raise ValueError(
-                "Labels are shared by the views of an example: y must have "
-                f"shape (batch, ...) with batch={sizes.batch}. "
+                f"Labels shared by the views must be (batch={static[0]}, ...). "
                 f"Received: y.shape={tuple(leaf.shape)}"
             )
-    static = [size if isinstance(size, int) else None for size in sizes[:2]]
     for leaf in keras.tree.flatten(labels.of_views):
         if leaf is not None and not arrays.shapes_agree(leaf.shape[:2], static):
             raise ValueError(
@@ -147,15 +143,12 @@ def per_example(sample_weight: Any) -> Any:
     shape = tuple(weight.shape)
     if not shape or any(size != 1 for size in shape[1:]):
         raise ValueError(
-            "`sample_weight` must have shape (batch,), one weight per example, "
-            "also in a nest of weights for each output; views are weighted by "
-            "their losses. Weights of pixels or tokens go into the labels, for "
-            "a loss of your own that takes both. "
+            "`sample_weight` must have shape (batch,), one weight per example "
+            "of each output. Weights of pixels or tokens go into the labels, "
+            "for a loss of your own that takes both. "
             f"Received: sample_weight.shape={shape}"
         )
-    while len(weight.shape) > 1:
-        weight = weight[..., 0]
-    return weight
+    return ops.reshape(weight, (-1,))
 
 
 def beside_masks(sample_weight: Any, prediction: Any) -> Any:
@@ -252,9 +245,8 @@ def check_finite(losses: Any, mask: Any = None) -> None:
     if not_finite.any():
         example, view = np.argwhere(not_finite)[0]
         raise ValueError(
-            f"The loss of view {view} of example {example} of the batch is "
-            "not finite; it would make the loss of the whole step NaN. "
-            f"Received: view losses {values[example].tolist()}"
+            f"The loss of view {view} of example {example} of the batch "
+            f"must be finite. Received: view losses {values[example].tolist()}"
         )
 
 

@@ -145,16 +145,14 @@ def resolve(loss: Any, label: Any, prediction: Any) -> keras.Loss:
         resolved = LossFunctionWrapper(resolved, name=name)
     if type(resolved).__call__ is not keras.Loss.__call__:
         raise ValueError(
-            f"The loss {resolved.name!r} overrides `__call__`, which gives one "
-            "number for the batch. MMEL needs one loss per view: override "
-            "`call(y_true, y_pred)` and return a value per example. "
-            f"Received: loss={resolved!r}"
+            f"The loss {resolved.name!r} overrides `__call__`. MMEL needs one "
+            "loss per view: override `call(y_true, y_pred)` and return a value "
+            f"per example. Received: loss={resolved!r}"
         )
     if getattr(resolved, "fn", None) is keras.losses.circle:
         raise ValueError(
-            "The circle loss of one row depends on all rows of the batch, and "
-            "MMEL needs one loss per view, by itself. "
-            f"Received: loss={resolved!r}"
+            "The circle loss of one row depends on all rows of the batch; MMEL "
+            f"needs one loss per view. Received: loss={resolved!r}"
         )
     return resolved
 

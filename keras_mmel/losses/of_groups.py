@@ -100,12 +100,10 @@ class GroupLosses(NamedTuple):
         is_masked = any(r.unmasked_share is not None for r in (rows, *others))
         if others and (is_masked or len(set(counts.values())) > 1):
             raise ValueError(
-                "Views are weighted by the sum of the losses of all outputs, "
-                f"which has no one size with the reduction {self.reduction!r} "
-                "where a loss gives more values for an example than another, "
-                "or masks some. Compile the losses with "
-                '`reduction="sum_over_batch_size"`, or give `fit` no '
-                "`sample_weight` if the reduction is a mean. "
+                f"Losses with the reduction {self.reduction!r} must give as "
+                "many values for an example as each other, and mask none: "
+                'compile `reduction="sum_over_batch_size"`, or give `fit` no '
+                "`sample_weight` if it is a mean. "
                 f"Received: values for an example by output {counts}"
             )
         return rows
@@ -165,9 +163,8 @@ def group_losses(
     if labels.of_views is not None and objective.soft_targets:
         raise ValueError(
             "A soft objective compares views with the prediction for the "
-            "original, which does not move with them as the labels in "
-            '{"views": y} do. Take a hard one. '
-            f"Received: objective={objective!r}"
+            'original, which does not move as labels in {"views": y} do: take '
+            f"a hard one. Received: objective={objective!r}"
         )
     outputs = compiled.pair_outputs(
         loss,
@@ -249,13 +246,10 @@ def _losses(output, objective, sizes):
         teacher = soft_targets.teacher_rows(teacher, output, twin, sizes)
     target = teacher
     if objective.soft_targets:
+        # An objective of the user's own need not have this setting.
+        is_constant = getattr(objective, "stop_gradient", True)
         target = soft_targets.soft_target(
-            twin,
-            prediction,
-            sizes,
-            teacher,
-            # An objective of the user's own need not have this setting.
-            stop_gradient=getattr(objective, "stop_gradient", True),
+            twin, prediction, sizes, teacher, is_constant
         )
     # With the original's row, which is not used: a slice would hide logits.
     flat = per_view.rows(twin.loss, target, prediction)

@@ -74,9 +74,8 @@ def rows(loss: keras.Loss, label: Any, prediction: Any) -> Rows:
         raise ValueError(
             f"The loss {loss.name!r} gives a result of shape "
             f"{tuple(values.shape)} for {count or 'a batch of'} predictions. "
-            "MMEL weights the views by their losses and needs one loss per "
-            "view: return a value per example, without the mean over the "
-            f"batch. Received: loss={loss!r}"
+            "MMEL needs one loss per view: return a value per example, without "
+            f"the mean over the batch. Received: loss={loss!r}"
         )
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
     masks = [

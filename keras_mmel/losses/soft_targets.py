@@ -126,10 +126,9 @@ def twin_for(output: compiled.Output, soft_loss: Any = None) -> SoftTwin:
     if twin is None:
         raise ValueError(
             f"There is no known form of the loss {output.loss.name!r} of "
-            f"{output.name} that takes a predicted target, which the soft "
-            "objective and teacher predictions need. Give one: "
-            "`MMELModel(model, objective, soft_loss=function)` with "
-            f"`function(target, y_pred)`. Received: loss={output.loss!r}"
+            f"{output.name} that takes a predicted target, of the model or a "
+            "teacher. Give `MMELModel` a `soft_loss=function` of (target, "
+            f"y_pred). Received: loss={output.loss!r}"
         )
     return twin
 
@@ -224,10 +223,9 @@ def soft_target(
         differs = ops.abs(teacher - target) > REGRESSION_GAP
     else:
         raise ValueError(
-            f"The loss {twin.loss.name!r} does not tell whether the task is "
-            "classification or regression, which decides where the teacher's "
-            "prediction replaces the model's. Compile a crossentropy or "
-            "regression loss of Keras, or train without a teacher."
+            "With a teacher the loss must tell whether the task is "
+            "classification or regression, as those of Keras do. "
+            f"Received: loss={twin.loss!r}"
         )
     return ops.where(differs, teacher, target)
 

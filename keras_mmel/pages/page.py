@@ -111,6 +111,26 @@ def table(rows: Sequence[Sequence[str]]) -> Html:
     )
 
 
+def printed(rows: Sequence[Sequence[str]]) -> str:
+    """A table as lines of text, its columns as wide as what they hold.
+
+    Args:
+        rows: Cells, as many in each row.
+
+    Returns:
+        A line for each row.
+
+    Example:
+
+    ```python
+    print(printed([["view", "loss"], ["original", "0.5"]]))
+    ```
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)
+
+
 def marked(original: str, view: str) -> Html:
     """The text of a view, with the words marked that its original has not.
 

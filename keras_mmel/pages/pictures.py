@@ -2,6 +2,7 @@
 
 import base64
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -136,3 +137,35 @@ def image(picture: np.ndarray, name: str) -> page.Html:
     data = base64.b64encode(file.getvalue()).decode("ascii")
     source = f"data:image/png;base64,{data}"
     return page.Html(f'<img src="{source}" alt="{page.escape(name)}">')
+
+
+def view(
+    place: tuple[int, int],
+    label: str,
+    images: np.ndarray | None,
+    texts: Sequence[Sequence[str]] | None,
+    bar: str = "",
+) -> page.Html:
+    """A view inside of a page: its picture, or its text with words marked.
+
+    Args:
+        place: Group and view index.
+        label: Text below it.
+        images: Uint8 `(groups, num_views, height, width, channels)` or None.
+        texts: The views of each group, or None; not looked at beside images.
+        bar: Markup between the view and its label.
+
+    Returns:
+        An element for a row of views; without images and texts, of the label.
+
+    Raises:
+        ImportError: If there are images, and Pillow is not installed.
+    """
+    group, index = place
+    content = ""
+    if images is not None:
+        content = image(images[group, index], label)
+    elif texts is not None:
+        content = page.marked(texts[group][0], texts[group][index])
+    label = f'<div class="label">{page.escape(label)}</div>'
+    return page.Html(f'<div class="view">{content}{bar}{label}</div>')

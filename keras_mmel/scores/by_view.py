@@ -109,21 +109,14 @@ class ScoresByView(dict[str, float]):
         if self.mean_prediction:
             rows["mean prediction"] = self.mean_prediction
             rows["its spread"] = self.mean_prediction_spread
-        percent = (", %" * name.endswith(_PERCENT) for name in names)
-        heads = map("".join, zip(names, percent, strict=True))
-        cells = (
-            [_number(n, row.get(n)) for n in names] for row in rows.values()
-        )
-        body = map(lambda name, row: [name, *row], rows, cells)
-        return [["view", *heads], *body]
+        heads = [name + ", %" * name.endswith(_PERCENT) for name in names]
+        table = [["view", *heads]]
+        for heading, row in rows.items():
+            table.append([heading, *(_number(n, row.get(n)) for n in names)])
+        return table
 
     def __str__(self) -> str:
-        columns = []
-        for cells in zip(*self.table(), strict=True):
-            width = max(map(len, cells))
-            columns.append([cell.ljust(width) for cell in cells])
-        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-        return "\n".join(lines)
+        return page.printed(self.table())
 
     def __repr__(self) -> str:
         examples, views = self.view_values.loss.shape

@@ -32,8 +32,7 @@ class Scored(NamedTuple):
 
 
 def scored(
-    values: view_values.Values,
-    metrics: Mapping[str, view_values.ViewMetric],
+    values: view_values.Values, metrics: Mapping[str, view_values.ViewMetric]
 ) -> list[Scored]:
     """Lists the scores of each view: loss, metrics, then NLL.
 
@@ -71,8 +70,7 @@ def scored(
 
 
 def named_scores(
-    values: view_values.Values,
-    metrics: Mapping[str, view_values.ViewMetric],
+    values: view_values.Values, metrics: Mapping[str, view_values.ViewMetric]
 ) -> dict[str, float]:
     """Computes the scores of `evaluate_views`.
 

@@ -98,9 +98,8 @@ def _check_texts(model, x):
         dtype = getattr(leaf, "dtype", None)
         if getattr(dtype, "name", "").startswith(("int", "float")):
             raise ValueError(
-                f"{type(task).__name__} encodes texts itself, by its "
-                "preprocessor: give it strings, as "
-                "`text.read_augmented(..., as_text=True)` makes them, or set "
+                f"{type(task).__name__} encodes texts itself: give it strings, "
+                "as of `text.read_augmented(..., as_text=True)`, or set "
                 "`model.preprocessor = None` for token ids. "
                 f"Received: x of {dtype.name}"
             )
@@ -164,9 +163,8 @@ def _prepared(call, x, y, sample_weight):
     rows, y, weight = call(views_as_rows, y, sample_weight)
     if sample_weight is None and weight is not None:
         raise ValueError(
-            "The preprocessor of the model makes labels of its own, as that of "
-            "a language model does. Set `model.preprocessor = None`. Received: "
-            "sample weights from it"
+            "The preprocessor of the model makes labels of its own. Set "
+            "`model.preprocessor = None`. Received: sample weights from it"
         )
     x = x | {"views": keras.tree.map_structure(grouped, rows)}
     if moving:
@@ -187,8 +185,8 @@ def as_arrays(nest: Any) -> Any:
     if not array.ndim or not array.size:
         raise TypeError(
             "For a model with a preprocessor data must be arrays or lists of "
-            "at least one example, or a `tf.data.Dataset`, as for its own "
-            f"`fit`. Received: {type(nest).__name__}"
+            "examples, or a `tf.data.Dataset`. "
+            f"Received: {type(nest).__name__}"
         )
     return array
 

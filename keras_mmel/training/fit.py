@@ -107,9 +107,8 @@ class GroupTrainer(keras.Model):
     def _assert_compile_called(self, method_name=None):
         if not self.compiled and self.model.compiled:
             raise ValueError(
-                "Call `compile()` of the `MMELModel`, with its loss, optimizer "
-                "and metrics: that of the wrapped model is not looked at. "
-                "Received: only the wrapped model is compiled"
+                "Call `compile()` of the `MMELModel` itself, with its loss and "
+                "optimizer. Received: only the wrapped model is compiled"
             )
         super()._assert_compile_called(method_name)
 
@@ -154,20 +153,17 @@ class GroupTrainer(keras.Model):
                 f"Received: x of type {type(x).__name__}"
             )
         if history is not None and arguments.get("verbose") != 0:
-            self._say_what_weights_did(x, history.history)
+            # As it was prepared: lists have no shape.
+            self._say_what_weights_did(arguments["x"], history.history)
         return history
 
     def _say_what_weights_did(self, x, log):
         x, *_ = held_out.example_batch(x) or (x,)
         if not contract.is_group(x) or "mask" in x:
             return
-        views = keras.tree.flatten(x["views"])[0]
-        size = getattr(views, "shape", (None, None))[1]
-        if size is None:
-            return
+        size = keras.tree.flatten(x["views"])[0].shape[1]
         effective = log.get("effective_views", ())
-        said = settings.remark(self.objective, size, effective)
-        if said:
+        if size and (said := settings.remark(self.objective, size, effective)):
             print(said)
 
     train_on_batch = _on_examples(keras.Model.train_on_batch, plain=False)
@@ -249,15 +245,13 @@ class _EpochFollower(keras.callbacks.Callback):
     def __init__(self, counter):
         super().__init__()
         self._counter = counter
-        self._first = None
+        self._before = None
 
     def on_epoch_begin(self, epoch, logs=None):
-        if self._first is None:
-            self._first = epoch
-            self._before = self._counter.next_for(self.model)
-        if self._first == 0:
-            epoch += self._before
-        self._counter.set_epoch(epoch)
+        if self._before is None:
+            following = self._counter.next_for(self.model)
+            self._before = 0 if epoch else following
+        self._counter.set_epoch(self._before + epoch)
 
 
 def _check_arguments(arguments, strategy):

@@ -40,8 +40,7 @@ def scheduled(name: str) -> property:
         objective = model._objective
         if name != objective.scheduled or model._setting is None:
             raise ValueError(
-                f"The objective has no `{name}`. "
-                f"Received: objective={objective!r}"
+                f"The objective has no `{name}`. Received: {objective!r}"
             )
         return model._setting
 

@@ -38,14 +38,14 @@ def message(*parts):
         ),
         (
             np.zeros(3),
-            ("shape (batch, ...) with batch=4", "Received: y.shape=(3,)"),
+            ("(batch=4, ...)", "Received: y.shape=(3,)"),
         ),
         (
             np.zeros((12, 2)),
             ("shared by the views", "batch=4", "y.shape=(12, 2)"),
         ),
-        (np.float32(1), ("with batch=4", "y.shape=()")),
-        ([np.zeros(4), np.zeros(5)], ("with batch=4", "y.shape=(5,)")),
+        (np.float32(1), ("(batch=4, ...)", "y.shape=()")),
+        ([np.zeros(4), np.zeros(5)], ("(batch=4, ...)", "y.shape=(5,)")),
     ],
 )
 def test_labels_that_no_loss_can_take_are_refused(label, parts):
@@ -199,7 +199,9 @@ def test_a_loss_that_is_not_finite_is_named(bad):
     with pytest.raises(
         ValueError,
         match=message(
-            "view 2 of example 1", "not finite", "Received: view losses [4.0, 5"
+            "view 2 of example 1",
+            "must be finite",
+            "Received: view losses [4.0, 5",
         ),
     ):
         checks.check_finite(values)

@@ -231,7 +231,7 @@ def test_a_comparison_on_labels_that_move(of_one_output):
 @pytest.mark.parametrize(
     ("objective", "y", "message"),
     [
-        ("soft", {"views": MASKS}, "which does not move with them"),
+        ("soft", {"views": MASKS}, "which does not move as labels"),
         ("hard", MASKS, r'4 views.*go into \{"views": y\}'),
         (
             "hard",
@@ -240,7 +240,7 @@ def test_a_comparison_on_labels_that_move(of_one_output):
         ),
         ("hard", {"views": MASKS[:, :, 0]}, r"\(batch, num_views, 6, 6\)"),
         ("hard", {"views": MASKS[:, :3]}, r"batch and views \[5, 4\]"),
-        ("hard", {"views": MASKS, "teacher": MASKS}, "beside the labels"),
+        ("hard", {"views": MASKS, "teacher": MASKS}, "labels} alone"),
         ("hard", {"views": None}, r'={"views": labels}'),
     ],
 )

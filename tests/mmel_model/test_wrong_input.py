@@ -56,7 +56,7 @@ REFUSED = {
         "hard",
         {"views": X, "Mask": MASK},
         Y,
-        r"unknown keys \['Mask'\]",
+        "`fit` takes groups: .*Received: x={.*'Mask'",
     ),
     "one_view": ("soft", {"views": X[:, :1]}, Y, "at least 2 views.*Received"),
     "teacher_per_example": ("hard", GROUPS, taught(TEACHER[:, 0]), SHAPE),
@@ -65,13 +65,13 @@ REFUSED = {
         "hard",
         GROUPS,
         {"teacher": TEACHER},
-        "beside the labels.*Received",
+        'y must be {"label": labels, "teacher": predictions}.*Received',
     ),
     "views_and_label": (
         "hard",
         GROUPS,
         {"views": np.stack([Y] * VIEWS, 1), "label": Y},
-        "labels that move stand alone.*Received",
+        'where labels move, {"views": labels} alone.*Received',
     ),
     "one_hot": ("hard", GROUPS, ONE_HOT, "one label for each example"),
     "short": ("hard", GROUPS, Y[:-1], "shared by the views.*batch=5"),
@@ -315,5 +315,5 @@ def test_what_cannot_be_wrapped():
 def test_an_input_called_views():
     views = keras.Input((FEATURES,), name="views")
     model = keras.Model({"views": views}, keras.layers.Dense(1)(views))
-    with pytest.raises(ValueError, match=r"another name.*\['views'\]"):
+    with pytest.raises(ValueError, match=r"may be called.*\['views'\]"):
         keras_mmel.MMELModel(model)

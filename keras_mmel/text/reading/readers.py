@@ -246,8 +246,7 @@ def _labels(table):
         if len(hidden):
             raise ValueError(
                 "Labels must be class numbers from 0 on; -1 stands for one "
-                "that is hidden, as in the test sets of GLUE. Received: label "
-                f"{table.labels[hidden[0]]} of example "
+                f"that is hidden. Received: label {table.labels[hidden[0]]} of "
                 f"{table.example_ids[hidden[0]]!r} (and {len(hidden) - 1} more)"
             )
     return table.labels
@@ -257,18 +256,14 @@ def _teacher(table, wanted):
     """The predictions of the rows, or None where they are not to be given."""
     if wanted not in (True, False, "auto"):
         raise ValueError(
-            '`teacher` must be True, False or "auto". Received: '
-            f"teacher={wanted!r}"
+            f'`teacher` must be True, False or "auto". Received: {wanted!r}'
         )
     if wanted is True and table.teacher is None:
         raise ValueError(
-            "Files without predictions of a teacher must be labelled first, "
-            "with `keras-mmel label` or `label_augmented`. Received: "
-            "teacher=True"
+            "`teacher` needs files that `keras-mmel label` or "
+            "`label_augmented` made. Received: teacher=True"
         )
-    if not wanted or table.teacher is None:
-        return None
-    return table.teacher
+    return table.teacher if wanted else None
 
 
 def _own_targets(table, predictions):

@@ -88,14 +88,12 @@ def load_table(
     if cache is not None and not has_ids:
         raise ValueError(
             "`cache` keeps the token ids of a directory that `write_augmented` "
-            f"wrote. Received: cache={cache!r}, as_text={as_text}, "
-            f"data of type {type(data).__name__}"
+            f"wrote. Received: {cache=}, {as_text=}, a {type(data).__name__}"
         )
     if isinstance(data, TokenTable):
         if as_text != (data.texts is not None):
             raise ValueError(
-                "`as_text` must be what the table was loaded with. "
-                f"Received: as_text={as_text}"
+                f"`as_text` must be as of the table. Received: {as_text=}"
             )
         return data
     if tokenizer is not None:
@@ -108,9 +106,8 @@ def load_table(
             return _table_of(files, tokenizer, max_length, cache)
     elif tokenizer is None and not as_text:
         raise ValueError(
-            "`tokenizer` must be given for a source of examples, which has "
-            "texts alone; or `as_text=True` for a model that takes texts. "
-            "Received: tokenizer=None"
+            "A source of examples needs `tokenizer`, or `as_text=True` for a "
+            "model that takes texts. Received: tokenizer=None"
         )
     return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
 

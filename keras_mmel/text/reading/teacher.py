@@ -89,8 +89,7 @@ def label_augmented(
     manifest = files.manifest
     teacher = teacher.model if isinstance(teacher, MMELModel) else teacher
     tokenizer: Any = getattr(teacher, "tokenizer", None)
-    takes_text = tokenizer is None
-    encoder, facts = None, {}
+    takes_text, encoder = tokenizer is None, None
     num_classes = getattr(teacher, "num_classes", None)
     if num_classes is not None:
         _check_outputs(num_classes, manifest)
@@ -121,14 +120,12 @@ def label_augmented(
             yield from _with_predictions(block, predictions)
 
     # Two teachers' files differ in this, and so never mix in one directory.
-    made = manifest.made | {
-        "teacher": {"model": weights_hash(teacher), **facts}
-    }
+    facts["model"] = weights_hash(teacher)
     written = writing.write_records(
         out,
         files,
         label,
-        made=made,
+        made=manifest.made | {"teacher": facts},
         num_shards=manifest.num_shards,
         shard=shard,
         split=manifest.split,
@@ -151,10 +148,9 @@ def _agreement(table, predictions):
     classes = said.shape[1]
     if table.labels.dtype.kind == "i" and table.labels.max() >= classes:
         raise ValueError(
-            "`teacher` must have the classes of the labels, which are counted "
-            "from 0; where they are counted from 1 read the texts anew with "
-            "label_names=['1', '2', ...]. Received: a teacher of "
-            f"{classes} classes for the label {table.labels.max()}"
+            "`teacher` must have the classes of the labels, counted from 0: "
+            "else read the texts anew with label_names=['1', '2', ...]. "
+            f"Received: {classes} classes for the label {table.labels.max()}"
         )
     said = said.argmax(1) if classes > 1 else said[:, 0]
     # As `keras-mmel inspect` counts; -1 is a class that is hidden.
@@ -220,10 +216,9 @@ def _gives_logits(teacher, from_logits):
     if from_logits is None:
         raise TypeError(
             "`teacher` must be a classifier of `load_text_classifier`, one "
-            "of keras-hub whose preprocessor is set and whose activation tells "
-            "whether it gives logits, or, with `from_logits`, any that takes "
-            f"strings. Received: {type(teacher).__name__} of "
-            f"{type(teacher).__module__}"
+            "of keras-hub with a preprocessor, and an activation that tells of "
+            "logits, or, with `from_logits`, any that takes strings. "
+            f"Received: {type(teacher).__module__}.{type(teacher).__name__}"
         )
     return from_logits
 

@@ -123,11 +123,9 @@ class TokenTable:
         fields: dict = {"labels": None, "teacher": None}
         try:
             head = json.loads(text)
-            made = head["fingerprint"]
-            if head["format"] != _FORMAT or fingerprint not in (None, made):
-                raise ValueError(
-                    f"format {head['format']}, fingerprint {made!r}"
-                )
+            layout, made = head["format"], head["fingerprint"]
+            if layout != _FORMAT or fingerprint not in (None, made):
+                raise ValueError(f"format {layout}, fingerprint {made!r}")
             for name, checksum in head["checksums"].items():
                 file = path / f"{name}.npy"
                 if _checksum(file) != checksum:

@@ -231,7 +231,7 @@ class TestPlain:
         hidden = dataclasses.replace(table, labels=np.full(45, -1))
         (batch, *_) = passes(read_plain(hidden, labels=False))[0]
         assert len(batch) == 1 and batch[0]["token_ids"].shape[0] == 32
-        message = "label -1 of example '0' \\(and 44 more\\)"
+        message = "label -1 of '0' \\(and 44 more\\)"
         for read in (read_plain, read_augmented):
             with pytest.raises(ValueError, match=message):
                 read(hidden)
@@ -244,7 +244,7 @@ class TestErrors:
             ({"batch_size": 64}, "batch_size=64, 45 examples"),
             ({"num_views": 0}, "num_views=0"),
             ({"window": 0}, "window=0"),
-            ({"teacher": "yes"}, "teacher='yes'"),
+            ({"teacher": "yes"}, "Received: 'yes'"),
         ],
     )
     def test_settings(self, directory, settings, message):

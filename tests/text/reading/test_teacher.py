@@ -127,7 +127,7 @@ def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     records = made_records.make_records(3, tokenizer, regression=True)
     data = write(tmp_path / "values", records, num_shards=1)
     fails(ValueError, "one output.*3 outputs", data, teacher)
-    fails(TypeError, "Received: Sequential", directory, keras.Sequential())
+    fails(TypeError, "Received: .*Sequential", directory, keras.Sequential())
 
 
 def test_agreement_with_the_labels_is_printed(
@@ -173,7 +173,7 @@ def test_labels_counted_from_1_are_refused(tmp_path, records, teacher):
     rows = [dataclasses.replace(r, label=1 + int(r.label)) for r in records]
     data = made_records.write(tmp_path / "data", rows, teacher.tokenizer)
     with pytest.raises(
-        ValueError, match="from 0.*of 3 classes for the label 3"
+        ValueError, match="from 0.*Received: 3 classes for the label 3"
     ):
         label(data, teacher, tmp_path / "out")
 

@@ -107,7 +107,7 @@ def test_settings_of_token_ids_are_refused(tmp_path, tokenizer):
                 read(directory, as_text=True, **setting)
     table = load_table(directory, as_text=True)
     read_augmented(table, batch_size=2, as_text=True)
-    with pytest.raises(ValueError, match="`as_text` must be what the table"):
+    with pytest.raises(ValueError, match="`as_text` must be as of the table"):
         read_augmented(table, batch_size=2)
 
 
@@ -177,7 +177,7 @@ def test_a_task_of_keras_hub_labels(tmp_path):
             from_logits=False,
         )
     teacher.preprocessor = None
-    with pytest.raises(TypeError, match="of keras_hub"):
+    with pytest.raises(TypeError, match="Received: keras_hub"):
         label_augmented(directory, teacher, tmp_path / "x", progress=False)
 
 
