@@ -16,11 +16,7 @@ _TIMES = 8
 
 
 def mask_of(tensor: Any) -> Any:
-    """The Keras mask of a tensor, or None.
-
-    On TensorFlow it is an attribute. Tensors of JAX take none, and Keras keeps
-    it beside them.
-    """
+    """The Keras mask of a tensor, or None; Keras keeps JAX's beside tensors."""
     return get_tensor_attr(tensor, "_keras_mask")
 
 

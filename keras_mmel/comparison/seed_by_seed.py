@@ -105,7 +105,9 @@ def compare(
     print(comparison)
     ```
     """
-    for name, value in (("make_model", make_model), ("groups", groups)):
+    functions = {"make_model": make_model, "groups": groups}
+    functions |= {} if callbacks is None else {"callbacks": callbacks}
+    for name, value in functions.items():
         if not callable(value):
             raise TypeError(
                 f"`{name}` must be a function, since every run starts anew"
@@ -156,7 +158,7 @@ def compare(
                         flush=True,
                     )
                 trained += 1
-                watch = list(callbacks(method)) if callbacks else []
+                watch = callbacks(method) if callbacks else None
                 result = _train(model, data, settings, parts, watch)
                 record = {**(about or {}), **result}
                 if path:

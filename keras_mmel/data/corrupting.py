@@ -140,7 +140,9 @@ def _checked(image, low, high):
     smallest, largest = tf.reduce_min(pixels), tf.reduce_max(pixels)
     fits = (smallest >= low) & (largest <= high)
     if image.dtype.is_floating and high > 2:  # not from 0 to 1
-        fits &= (largest > 1) | (largest == smallest)
+        # Whole numbers are a dark picture, fractions one of another range.
+        is_whole = tf.reduce_all(pixels == tf.round(pixels))
+        fits &= (largest > 1) | (largest == smallest) | is_whole
     message = f"Pixels must be of `value_range`, {low} to {high}. Received:"
     check = tf.debugging.Assert(fits, [message, smallest, largest])
     # None where the check is made at once, and nothing is waited for.

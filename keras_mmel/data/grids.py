@@ -106,6 +106,14 @@ def grid_views(
     return groups
 
 
+# Of view 0, and of rows of the table of scores that are of no view.
+_ROWS = {"original", "mean", "worst of each", "mean prediction", "its spread"}
+
+
+def _is_text(name):
+    return isinstance(name, str)
+
+
 def _with_names(transformations):
     """Names of the views, or None, and the functions that make them."""
     names, functions = None, transformations
@@ -113,10 +121,11 @@ def _with_names(transformations):
         names = ["original", *transformations]
         functions = transformations.values()
     functions = list(functions)
-    if not functions or (names and "original" in names[1:]):
+    own = names[1:] if names else []
+    if not functions or _ROWS & {*own} or not all(map(_is_text, own)):
         raise ValueError(
-            "`transformations` must hold at least one function, and none of "
-            f'the name "original", that of view 0. Received: {names}'
+            "`transformations` must hold at least one function; names are "
+            f"strings, and none of {sorted(_ROWS)}. Received: {own}"
         )
     return names, functions
 

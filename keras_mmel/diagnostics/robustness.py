@@ -131,7 +131,7 @@ class _Card:
     """
 
     def __init__(self, place, model, groups, class_names):
-        scorer = ViewScorer(model, by_view=True)
+        self.scorer = scorer = ViewScorer(model, by_view=True)
         # Traced before the clock runs.
         scorer(held_out.batches_of(groups, _AT_ONCE), steps=1)
         start = time.perf_counter()
@@ -152,10 +152,11 @@ class _Card:
         self.right = self.found.right & self.mask
         self.broken = self.mask & ~self.right & self.right[:, :1]
         classes = int(max(self.found.label.max(), self.found.predicted.max()))
-        if class_names is not None and classes >= len(class_names):
+        named = len(class_names) if class_names is not None else classes + 1
+        if isinstance(class_names, str) or classes >= named:
             raise ValueError(
-                "`class_names` must have a name for each class. Received: "
-                f"{len(class_names)} names, and class {classes}"
+                "`class_names` must be a list with a name for each class. "
+                f"Received: {class_names!r}, and class {classes}"
             )
 
     def summary(self):
@@ -167,7 +168,9 @@ class _Card:
             return page.tiles([*losses, rate])
         shares = {
             "right as they are": self.right[:, 0].mean(),
-            "right, mean of the views": self.right.sum() / self.mask.sum(),
+            "right, mean of the views": np.mean(
+                self.right.sum(1) / self.mask.sum(1)
+            ),
             "right under every view": (self.right == self.mask).all(1).mean(),
         }
         for accuracy in [*self.scores.mean_prediction.values()][:1]:
@@ -211,6 +214,8 @@ class _Card:
         rows = []
         for label, scores in self.scores.by_class.items():
             values = np.array([*next(iter(scores.values())).values()])
+            if np.isnan(values).all():  # of no weight
+                continue
             cells = [f"{100 * value:.0f}" for value in values]
             worst = np.nanargmin(values)
             if values[worst] < values[0]:
@@ -239,7 +244,7 @@ class _Card:
         wanted = np.unique([at for rows in chosen.values() for at, _ in rows])
         if not wanted.size:
             return "None."
-        shown = _picked(groups, wanted)
+        shown = self._picked(groups, wanted)
         images = probe.images_of(shown)
         texts = (
             probe.texts_of(shown, self.tokenizer) if images is None else None
@@ -280,7 +285,7 @@ class _Card:
 
     def _class(self, label):
         names, label = self.class_names, int(label)
-        return str(label) if names is None else names[label]
+        return str(label if names is None else names[label])
 
     def _said(self, at, view):
         name = self.scores.view_names[view]
@@ -289,19 +294,31 @@ class _Card:
         predicted = self._class(self.found.predicted[at, view])
         return f"{name}: {predicted} ({self.found.confidence[at, view]:.2f})"
 
-
-def _picked(groups, wanted):
-    """Some groups, by their places in order, to look at."""
-    batches, start = [], 0
-    with held_out.first_epoch(groups):
-        for batch in held_out.batches_of(groups, _AT_ONCE):
-            views = batch[0]["views"]
-            size = len(keras.tree.flatten(views)[0])
-            rows = wanted[(wanted >= start) & (wanted < start + size)] - start
-            start += size
-            if rows.size:
-                views = keras.tree.map_structure(
-                    lambda leaf, rows=rows: np.asarray(leaf)[rows], views
-                )
-                batches.append(({"views": views}, None))
-    return probe.Probe(batches, np.empty(0))
+    def _picked(self, groups, wanted):
+        """Some groups, by their places in order, to look at."""
+        batches, start = [], 0
+        with held_out.first_epoch(groups):
+            for batch in held_out.batches_of(groups, _AT_ONCE):
+                leaves = keras.tree.flatten(batch[0]["views"])
+                end = start + len(leaves[0])
+                rows = wanted[(wanted >= start) & (wanted < end)] - start
+                start = end
+                if rows.size:
+                    batches.append(
+                        keras.tree.map_structure(
+                            lambda leaf, rows=rows: np.asarray(leaf)[rows],
+                            tuple(batch),
+                        )
+                    )
+        again = self.scorer(batches).view_values.loss
+        if not np.allclose(
+            again[:, 0], self.losses[wanted, 0], 1e-2, 1e-3, equal_nan=True
+        ):
+            raise ValueError(
+                "`groups` must have the same examples in the same order in "
+                "every pass, such as `image_dataset_from_directory` gives with "
+                "`shuffle=False`. Received: others in a second pass"
+            )
+        return probe.Probe(
+            [({"views": b[0]["views"]}, None) for b in batches], np.empty(0)
+        )

@@ -29,7 +29,9 @@ class ScoresByView(dict[str, float]):
     Attributes:
         view_names: Likewise.
         by_view: For each score a dict from the names of the views: what
-            `evaluate` gives for this view of all examples that have it.
+            `evaluate` gives for this view of all examples that have it; where
+            a Keras mask leaves other tokens of it than of the original, a loss
+            counts each example by its original.
             Classifiers have `"accuracy"` there, compiled or not.
         by_class: For each class, a number, what `by_view` is for the views of
             its examples alone. Empty unless one output is a classifier.

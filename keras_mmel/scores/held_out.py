@@ -53,23 +53,24 @@ def example_batch(data: Any) -> Any:
     return batch if isinstance(batch, tuple) else None
 
 
-def epoch_counter_of(data: Any) -> Any:
-    """The `EpochCounter` of groups, also where something was done to them.
+def epoch_counters_of(data: Any) -> set:
+    """The `EpochCounter`s of groups, also where something was done to them.
 
     Args:
-        data: A dataset, such as `group_views` makes, or one made from it by
-            `map`, `take`, `prefetch` and their like. Not by `repeat`, whose
-            passes are none of one epoch.
+        data: A dataset, such as `group_views` makes, or one made of such by
+            `map`, `take`, `prefetch`, `zip` and their like. Not by `repeat`,
+            whose passes are none of one epoch.
 
     Returns:
-        The counter; None where there is none.
+        The counters, none where there are none.
     """
     counter = getattr(data, "epoch_counter", None)
+    if counter is not None:
+        return {counter}
+    if type(data).__name__ == "_RepeatDataset":
+        return set()
     sources = getattr(data, "_inputs", tuple)()
-    is_repeated = type(data).__name__ == "_RepeatDataset"
-    if counter is not None or len(sources) != 1 or is_repeated:
-        return counter
-    return epoch_counter_of(sources[0])
+    return set().union(*map(epoch_counters_of, sources))
 
 
 @contextlib.contextmanager
@@ -79,15 +80,14 @@ def first_epoch(batches: Any) -> Iterator[None]:
     Args:
         batches: A dataset, maybe with an epoch counter, or anything else.
     """
-    counter = epoch_counter_of(batches)
-    before = counter and counter.epoch
-    if counter:
+    before = [(c, c.epoch) for c in epoch_counters_of(batches)]
+    for counter, _ in before:
         counter.set_epoch(counter.initial_epoch)
     try:
         yield
     finally:
-        if counter:
-            counter.set_epoch(before)
+        for counter, epoch in before:
+            counter.set_epoch(epoch)
 
 
 def _slices(arrays: Any, size: int) -> Iterator:

@@ -134,9 +134,10 @@ class GroupTrainer(keras.Model):
             # Keras wants it in the form of y, of which outputs are a part.
             if set(weight) != set(y):
                 arguments["sample_weight"] = dict.fromkeys(y, weight)
-        counter = held_out.epoch_counter_of(x)
-        if counter is not None and counter not in callbacks:
-            arguments["callbacks"] = [*callbacks, _EpochFollower(counter)]
+        for counter in held_out.epoch_counters_of(x):
+            if counter not in callbacks:
+                callbacks = [*callbacks, _EpochFollower(counter)]
+                arguments["callbacks"] = callbacks
         preprocessing.prepare_arguments(self.model, arguments)
         self._is_fitting = True
         try:
@@ -158,10 +159,13 @@ class GroupTrainer(keras.Model):
         return history
 
     def _say_what_weights_did(self, x, log):
-        x, *_ = held_out.example_batch(x) or (x,)
+        if isinstance(spec := getattr(x, "element_spec", None), tuple):
+            x = spec[0]
         if not contract.is_group(x) or "mask" in x:
             return
-        size = keras.tree.flatten(x["views"])[0].shape[1]
+        # What a strategy has distributed says no shapes.
+        views = keras.tree.flatten(x["views"])[0]
+        size = getattr(views, "shape", (None, None))[1]
         effective = log.get("effective_views", ())
         if size and (said := settings.remark(self.objective, size, effective)):
             print(said)

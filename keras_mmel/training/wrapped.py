@@ -19,6 +19,9 @@ _LOOPS = (
     "train_on_batch",
     "test_on_batch",
     "predict_on_batch",
+    "make_train_function",
+    "make_test_function",
+    "make_predict_function",
 )
 # Each has a random state where it draws something.
 _ImageLayer = keras.layers.RandomFlip.__base__

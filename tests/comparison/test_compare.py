@@ -379,6 +379,7 @@ def test_one_seed_has_no_spread():
     [
         ({"make_model": 3}, "`make_model` must be a function"),
         ({"groups": []}, "`groups` must be a function.*from a seed"),
+        ({"callbacks": []}, "`callbacks` must be a function"),
         ({"make_model": lambda: keras.Sequential()}, "a compiled model"),
         ({"objectives": {"plain": "hard"}}, "name none 'plain'"),
         ({"baseline": "maxup"}, "`baseline` must be one of"),

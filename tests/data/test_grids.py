@@ -80,8 +80,9 @@ def test_chance_is_refused():
 def test_wrong_input_is_named():
     with pytest.raises(ValueError, match="at least one function"):
         grid_views(examples(), [], 2)
-    with pytest.raises(ValueError, match='none of the name "original"'):
-        grid_views(examples(), {"original": lambda x: x}, 2)
+    for name in ("original", "mean", "its spread", 30):
+        with pytest.raises(ValueError, match="strings, and none of.*Received"):
+            grid_views(examples(), {name: lambda x: x}, 2)
     with pytest.raises(
         ValueError, match="Transformation 0 must keep the shape"
     ):

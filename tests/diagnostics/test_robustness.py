@@ -144,6 +144,10 @@ def test_padding_is_never_broken(model, tmp_path):
     low, high = robustness.wilson(right.sum(), 3)
     interval = f"{100 * right.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
     assert f"view 1 {interval} {(original & ~right).sum()}" in text
+    scores = keras_mmel.evaluate_views(model, x, LABELS, by_view=True)
+    rights = scores.view_values.classifiers[""].right * mask
+    mean = np.mean(rights.sum(1) / mask.sum(1))
+    assert f"{mean:.1%} right, mean of the views" in text
     mask[:, 1] = False
     write_robustness_report(model, (x, LABELS), tmp_path / "a.html")
     assert "view 1 no example 0" in text_of(tmp_path / "a.html")[1]
@@ -216,8 +220,13 @@ def test_the_interval_is_that_of_wilson(right, count):
 
 def test_wrong_input_is_named(model, tmp_path):
     path = tmp_path / "a.html"
-    with pytest.raises(ValueError, match="name for each class.*2 names"):
-        write_robustness_report(model, groups(), path, ["cat", "dog"])
+    for names in (["cat", "dog"], "a-string"):
+        with pytest.raises(ValueError, match="list with a name for each class"):
+            write_robustness_report(model, groups(), path, names)
+    shuffled = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).shuffle(40)
+    others = keras_mmel.data.grid_views(shuffled, MOVES, 20)
+    with pytest.raises(ValueError, match="same order in every pass.*Received"):
+        write_robustness_report(model, others, path)
     with pytest.raises(ValueError, match="needs a compiled loss"):
         write_robustness_report(keras.Sequential(), groups(), path)
     assert not path.exists()

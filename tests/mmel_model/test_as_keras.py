@@ -183,6 +183,9 @@ class OwnLoop(keras.Sequential):
     def predict(self, *args, **kwargs):
         return super().predict(*args, **kwargs) * 0
 
+    def make_train_function(self, force=False):
+        return super().make_train_function(force)
+
 
 def on_the_object():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
@@ -212,7 +215,10 @@ class OwnTraining(OwnSteps):
     [
         (OwnSteps, "'compute_loss'"),
         (OwnTraining, "'train_step', 'predict_step', 'compute_loss'"),
-        (OwnLoop, "'test_step', 'compute_metrics', 'predict'"),
+        (
+            OwnLoop,
+            "'test_step', 'compute_metrics', 'predict', 'make_train_function'",
+        ),
         (on_the_object, "'compute_loss'"),
         pytest.param(
             distiller,

@@ -452,6 +452,8 @@ def test_groups_of_new_views_are_scored_on_the_same_ones():
     list(hidden)
     assert keras_mmel.evaluate_views(model, hidden) == first
     assert groups.epoch_counter.epoch == 2
+    twice = groups.enumerate().map(lambda i, batch: batch)
+    assert keras_mmel.evaluate_views(model, twice) == first
     groups.epoch_counter.set_epoch(1)
     model.compile(loss=lambda label, row: 1 / 0, run_eagerly=True)
     with pytest.raises(ZeroDivisionError):
