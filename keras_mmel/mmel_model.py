@@ -181,9 +181,8 @@ class MMELModel(GroupTrainer):
             return self.model(inputs, **options)
         if self.takes_plain:
             raise ValueError(
-                "`evaluate`, `predict` and `validation_data` take plain "
-                "examples, not groups: give the originals. "
-                'Received: x with the key "views"'
+                "`evaluate` and `predict` take plain examples, not groups: "
+                'give the originals. Received: x with the key "views"'
             )
         contract.check_groups(inputs)
         return self.model(contract.flatten_views(inputs), **options)

@@ -64,12 +64,28 @@ def epoch_counter_of(data: Any) -> Any:
     Returns:
         The counter; None where there is none.
     """
-    counter = getattr(data, "epoch_counter", None)
-    sources = getattr(data, "_inputs", tuple)()
-    is_repeated = type(data).__name__ == "_RepeatDataset"
-    if counter is not None or len(sources) != 1 or is_repeated:
-        return counter
-    return epoch_counter_of(sources[0])
+    found = values_of(data, "epoch_counter", "_RepeatDataset")
+    return found[0] if len(found) == 1 else None
+
+
+def values_of(data: Any, name: str, end: str = "") -> list:
+    """The values of an attribute in a dataset, or in those it was made of.
+
+    Args:
+        data: A dataset, or anything else.
+        name: The attribute, looked for no further where it is found.
+        end: Name of a class of datasets behind which nothing counts.
+
+    Returns:
+        The values, in the order of the datasets; empty where there are none.
+    """
+    own = getattr(data, name, None)
+    if own is not None or type(data).__name__ == end:
+        return [] if own is None else [own]
+    inputs = getattr(data, "_inputs", tuple)()
+    return [
+        value for made_of in inputs for value in values_of(made_of, name, end)
+    ]
 
 
 @contextlib.contextmanager
