@@ -154,8 +154,9 @@ class MMELModel(GroupTrainer):
     @objective.setter
     def objective(self, value):
         raise AttributeError(
-            "`objective` is fixed: wrap the same model anew, by "
-            f"`MMELModel(mmel.model, objective)`. Received: objective={value!r}"
+            "`objective` is fixed; `lambda_p` may be set. Wrap the same model "
+            "anew: `MMELModel(mmel.model, objective)`. "
+            f"Received: objective={value!r}"
         )
 
     lambda_p = settings.scheduled("lambda_p")
@@ -181,9 +182,8 @@ class MMELModel(GroupTrainer):
             return self.model(inputs, **options)
         if self.takes_plain:
             raise ValueError(
-                "`evaluate`, `predict` and `validation_data` take plain "
-                "examples, not groups: give the originals. "
-                'Received: x with the key "views"'
+                "`evaluate` and `predict` take plain examples, not groups: "
+                'give the originals. Received: x with the key "views"'
             )
         contract.check_groups(inputs)
         return self.model(contract.flatten_views(inputs), **options)

@@ -1,12 +1,12 @@
 """Scores view by view, class by class, and of the mean prediction."""
 
-from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from keras_mmel.pages import page
+from keras_mmel.scores import held_out
 from keras_mmel.scores import summary
 from keras_mmel.scores import view_values
 
@@ -161,18 +161,10 @@ def names_of_views(data: Any, count: int) -> list[str]:
     Returns:
         As many names.
     """
-    found = _names_in(data)
+    found = set(map(tuple, held_out.values_of(data, "view_names")))
     if len(found) == 1 and len(names := found.pop()) == count:
         return list(names)
     return ["original", *(f"view {place}" for place in range(1, count))]
-
-
-def _names_in(dataset):
-    own = getattr(dataset, "view_names", None)
-    if own is not None:
-        return {tuple(own)}
-    inputs: Iterable = getattr(dataset, "_inputs", tuple)()
-    return set().union(*map(_names_in, inputs))
 
 
 def choices_of(views: int) -> np.ndarray:

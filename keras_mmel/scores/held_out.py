@@ -64,13 +64,27 @@ def epoch_counters_of(data: Any) -> set:
     Returns:
         The counters, none where there are none.
     """
-    counter = getattr(data, "epoch_counter", None)
-    if counter is not None:
-        return {counter}
-    if type(data).__name__ == "_RepeatDataset":
-        return set()
-    sources = getattr(data, "_inputs", tuple)()
-    return set().union(*map(epoch_counters_of, sources))
+    return set(values_of(data, "epoch_counter", "_RepeatDataset"))
+
+
+def values_of(data: Any, name: str, end: str = "") -> list:
+    """The values of an attribute in a dataset, or in those it was made of.
+
+    Args:
+        data: A dataset, or anything else.
+        name: The attribute, looked for no further where it is found.
+        end: Name of a class of datasets behind which nothing counts.
+
+    Returns:
+        The values, in the order of the datasets; empty where there are none.
+    """
+    own = getattr(data, name, None)
+    if own is not None or type(data).__name__ == end:
+        return [] if own is None else [own]
+    inputs = getattr(data, "_inputs", tuple)()
+    return [
+        value for made_of in inputs for value in values_of(made_of, name, end)
+    ]
 
 
 @contextlib.contextmanager

@@ -185,8 +185,7 @@ def as_arrays(nest: Any) -> Any:
     if not array.ndim or not array.size:
         raise TypeError(
             "For a model with a preprocessor data must be arrays or lists of "
-            "examples, or a `tf.data.Dataset`. "
-            f"Received: {type(nest).__name__}"
+            f"examples, or a `tf.data.Dataset`. Received: {type(nest).__name__}"
         )
     return array
 

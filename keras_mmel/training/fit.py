@@ -289,7 +289,6 @@ def _check_arguments(arguments, strategy):
     batch = getattr(data, "element_spec", data)
     if isinstance(batch, (list, tuple)) and contract.is_group(batch[0]):
         raise ValueError(
-            "`evaluate`, `predict` and `validation_data` take plain examples, "
-            "not groups. Give `validation_data` with the originals. "
-            "Received: groups in `validation_data` or by `validation_split`"
+            "`validation_data` and `validation_split` take plain examples, not "
+            "groups: give the originals. Received: groups"
         )

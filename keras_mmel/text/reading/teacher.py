@@ -251,8 +251,7 @@ def text_predictor(
         if outputs.min() < 0 or not np.allclose(sums, 1, atol=1e-3):
             raise ValueError(
                 "`predict` of the teacher must give probabilities that sum to "
-                "1, or logits with `from_logits=True`. "
-                f"Received: {outputs[0]}, from_logits={from_logits}"
+                f"1, or logits with `from_logits=True`. Received: {outputs[0]}"
             )
         return outputs.astype("float32")
 
