@@ -10,12 +10,11 @@ from keras.src.backend.common.tensor_attributes import get_tensor_attr
 
 Shape = Sequence[int | None]
 
-# Views whose range is this many times smaller or larger than that of their
-# originals were scaled, not augmented.
+# Views of a range so many times that of their originals, or less, were scaled.
 _TIMES = 8
 
 
-def mask_of(tensor: Any) -> Any:
+def keras_mask(tensor: Any) -> Any:
     """The Keras mask of a tensor, or None; Keras keeps JAX's beside tensors."""
     return get_tensor_attr(tensor, "_keras_mask")
 

@@ -165,13 +165,13 @@ def beside_masks(sample_weight: Any, prediction: Any) -> Any:
         The weights, for each output where the model has several.
     """
     masks = [
-        arrays.mask_of(output) for output in keras.tree.flatten(prediction)
+        arrays.keras_mask(output) for output in keras.tree.flatten(prediction)
     ]
     if sample_weight is None or all(mask is None for mask in masks):
         return sample_weight
 
     def shaped(weight, output):
-        mask = arrays.mask_of(output)
+        mask = arrays.keras_mask(output)
         if mask is None or weight is None:
             return weight
         shape = (-1,) + (1,) * (len(mask.shape) - 1)

@@ -58,13 +58,13 @@ def rows(loss: keras.Loss, label: Any, prediction: Any) -> Rows:
         ValueError: If the loss gives a scalar for the whole batch.
     """
     # Before a conversion drops it.
-    prediction_mask = arrays.mask_of(prediction)
+    prediction_mask = arrays.keras_mask(prediction)
     label, prediction = keras.tree.map_structure(
         lambda value: ops.convert_to_tensor(value, dtype=loss.dtype),
         (label, prediction),
     )
     values = loss.call(label, prediction)
-    loss_mask = arrays.mask_of(values)
+    loss_mask = arrays.keras_mask(values)
     values = ops.cast(ops.convert_to_tensor(values), "float32")
     count = prediction.shape[0]
     # A size that is not static is taken on trust. A layer may have lost that

@@ -218,10 +218,10 @@ def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
         value = metric._fn(label, said, **metric._fn_kwargs)
         if not len(value.shape):  # of the batch, not of examples
             continue
-        mask = arrays.mask_of(said)
+        mask = arrays.keras_mask(said)
         # As in Keras, which looks at the mask of values if it weighs them.
         if mask is not None or (is_weighted and weights):
-            own = arrays.mask_of(value)
+            own = arrays.keras_mask(value)
             if mask is None or own is None:
                 mask = own if mask is None else mask
             else:

@@ -11,7 +11,8 @@ _STEPS = (
     "compute_loss",
     "compute_metrics",
 )
-# Those of keras-hub's tasks only prepare data, as a wrapper does for them.
+# Those of tasks of keras-hub, and of ours, only prepare data, or look at them,
+# as a wrapper does for them.
 _LOOPS = (
     "fit",
     "evaluate",
@@ -41,9 +42,9 @@ def own_methods(model: keras.Model) -> list[str]:
         if name in vars(model):
             return True
         definer = next(c for c in type(model).__mro__ if name in vars(c))
-        of_hub = definer.__module__.startswith("keras_hub.")
+        of_task = definer.__module__.startswith(("keras_hub.", "keras_mmel."))
         return definer not in keras.Model.__mro__ and not (
-            of_hub and name in _LOOPS
+            of_task and name in _LOOPS
         )
 
     return [name for name in (*_STEPS, *_LOOPS) if is_own(name)]
