@@ -25,7 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
 # A block with this is a program of its own.
 BACKEND = "KERAS_BACKEND"
-# What a page may import beyond the core, by the extra that it has to name.
+# What a page may import beyond the core, by the extra that it has to name
+# (Apache Beam is none, and comes by its own name).
 EXTRAS = {
     "text": ("keras_hub", "tokenizers", "safetensors", "etils", "tqdm"),
     "datasets": ("tensorflow_datasets",),
@@ -52,6 +53,7 @@ def run(tmp_path, monkeypatch):
         named = re.findall(r"pip install -e '\.\[([a-z,]+)\]'", page)
         extras = set(",".join(named).split(","))
         extras |= {"plots"} if "examples" in extras else set()
+        extras |= {"beam"} if "pip install apache-beam" in page else set()
         for extra in EXTRAS.keys() - extras:
             for module in EXTRAS[extra]:
                 monkeypatch.setitem(sys.modules, module, None)
