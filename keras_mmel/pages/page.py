@@ -47,10 +47,11 @@ def page(title: str, subtitle: str, sections: Sequence[Html]) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{title}</title><style>{_STYLE.read_text('utf-8')}</style></head><body>\n"
+        f"<title>{title}</title><style>{_STYLE.read_text('utf-8')}</style></head>"
+        '<body><main class="mmel">\n'
         f'<h1>{title}</h1><p class="note">{escape(subtitle)}</p>\n'
         + "\n".join(sections)
-        + "\n</body></html>\n"
+        + "\n</main></body></html>\n"
     )
 
 

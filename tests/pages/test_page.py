@@ -1,6 +1,7 @@
 """The page: well formed, escaped, alone, and narrow enough."""
 
 import html.parser
+import re
 
 from keras_mmel.pages import page
 
@@ -67,3 +68,17 @@ def test_a_page_asks_for_nothing_and_fits_every_screen():
     assert '<div class="scroll"><table' in text
     assert ".scroll { overflow-x: auto; }" in text
     assert "prefers-color-scheme: dark" in text
+
+
+def test_its_rules_are_those_of_the_page_alone():
+    """A page that a notebook shows must not change the notebook."""
+    style = re.search("<style>(.*?)</style>", page.page("a", "b", []), re.S)[1]
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
+    depth, outermost = 0, ""
+    for sign in style:
+        depth -= sign == "}"
+        outermost += sign if depth == 0 else ""
+        depth += sign == "{"
+    selectors = [part.strip() for part in re.split("[{}]+", outermost)]
+    known = {".mmel", "body:has(> .mmel)", ""}
+    assert all(s in known or s.startswith("@media") for s in selectors)
