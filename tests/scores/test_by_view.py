@@ -182,6 +182,9 @@ def test_names_travel_with_the_dataset():
 
 
 def test_a_task_prepares_its_views():
+    pytest.importorskip("keras_hub")
+    from tests.tasks import small
+
     task = small.image_classifier()
     task.compile(loss=small.loss())
     images = np.random.default_rng(0).integers(0, 256, (6, 2, 8, 8, 3))
