@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 import keras_mmel
 from keras_mmel.scores import by_view
 from tests.scores import test_of_views as whole
-from tests.tasks import small
 
 CLOSE = whole.CLOSE
 layers = keras.layers
