@@ -173,9 +173,10 @@ def _prepare(make_model, groups, method, objective, seed, epochs):
     """Model and data of a run, and the settings that its record says."""
     keras.utils.set_random_seed(seed)
     model, batches = make_model(), groups(seed)
-    has_weights = len(held_out.example_batch(batches) or ()) == 3
+    example = held_out.example_batch(batches) or (None,)
+    _, _, weight = keras.utils.unpack_x_y_sample_weight(example)
     # With weights plain examples are groups of one view.
-    plain = "uniform" if has_weights else None
+    plain = None if weight is None else "uniform"
     model = methods.model_of(model, objective or plain)
     prepared = _of_arrays if isinstance(batches, tuple) else _of_batches
     x, steps, data = prepared(batches, objective, seed)

@@ -52,6 +52,19 @@ def test_plain_arrays_have_the_labels_of_their_views():
     np.testing.assert_array_equal(labels["b"], views[:, 0] // 2)
 
 
+def test_no_weights_may_be_said():
+    x, y, _ = without_tensorflow.data(examples=8)
+    found = keras_mmel.compare(
+        without_tensorflow.make_model,
+        lambda seed: (x, y, None),
+        (x, y),
+        "uniform",
+        1,
+        verbose=False,
+    )
+    assert found.methods == ["uniform", "plain"]
+
+
 @pytest.mark.parametrize("as_dataset", [False, True])
 def test_plain_losses_of_pixels_are_weighted_by_examples(as_dataset):
     """All views are alike: then `plain` is `uniform`, and a loop says so."""
