@@ -4,6 +4,7 @@ r"""P2, P3, P5 of docs/experiments.md: CIFAR-10 at 16x16 with few labels.
     python -m experiments.rotated_cifar p3 --data_dir DATA   # about 2 CPU-hours
     python -m experiments.rotated_cifar p2 --more soft --data_dir DATA      # 1
     python -m experiments.rotated_cifar p2 --more ball --data_dir DATA      # 4
+                              # --only "ball 0.07": of the first question
     python -m experiments.rotated_cifar p2 --more rest --data_dir DATA      # 8
     python -m experiments.rotated_cifar p5 --data_dir DATA   # 3; after the soft
                                                              # and the ball
@@ -161,7 +162,11 @@ def parts_of(options):
         return [
             (
                 f"{'original' if kind == 'soft' else 'alike'}-{kind}",
-                later_methods(kind, is_p2),
+                {
+                    name: objective
+                    for name, objective in later_methods(kind, is_p2).items()
+                    if options.only in (None, name)
+                },
                 kind != "soft",
                 False,
             )
@@ -260,6 +265,7 @@ def main():
     parser.add_argument(
         "--more", nargs="+", choices=("soft", "ball", "rest"), help="later ones"
     )
+    parser.add_argument("--only", help="the name of one of these, to be first")
     parser.add_argument("--seeds", type=int, help="fewer, for a look")
     run(parser.parse_args())
 
