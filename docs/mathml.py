@@ -8,6 +8,8 @@ import html
 import re
 
 import math_core
+from markdown import extensions
+from markdown import postprocessors
 
 _FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S
@@ -25,6 +27,20 @@ def set_formulas(page: str) -> str:
     )
 
 
-def on_page_content(content, **unused):
-    del unused
-    return set_formulas(content)
+class Formulas(postprocessors.Postprocessor):
+    """Sets the formulas of a page when all else of it is HTML."""
+
+    def run(self, text):
+        return set_formulas(text)
+
+
+class FormulasExtension(extensions.Extension):
+    """An extension of Python-Markdown, which any builder of the site takes."""
+
+    def extendMarkdown(self, md):
+        # After arithmatex, whose formulas a stash holds until the last.
+        md.postprocessors.register(Formulas(md), "formulas", priority=-10)
+
+
+def makeExtension(**options):
+    return FormulasExtension(**options)

@@ -12,8 +12,7 @@ import pathlib
 import re
 import sys
 
-# Level 2, written so that it is told from what a user sets.
-_LOG_LEVEL, _QUIET = "TF_CPP_MIN_LOG_LEVEL", "02"
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def positive(text: str) -> int:
@@ -141,12 +140,12 @@ def quiet():
     """Drops what imports write to standard error.
 
     TensorFlow notes on its start how it was built and that there is no GPU,
-    from C++ and whatever its log level. Who sets that level sees it all.
+    from C++ and whatever its log level. Who sets that level to 0 or 1, which
+    ask for notes and warnings, sees it all.
     """
-    if os.environ.get(_LOG_LEVEL, _QUIET) != _QUIET:
+    if os.environ.setdefault(_LOG_LEVEL, "2") in ("0", "1"):
         yield
         return
-    os.environ[_LOG_LEVEL] = _QUIET
     # Its number, not `sys.stderr`: C++ knows nothing of that.
     standard_error = os.dup(2)
     with open(os.devnull, "wb") as nowhere:

@@ -3,17 +3,20 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 
 import keras
 import pytest
+import shtab
 
 from keras_mmel.text import Tokenizer
 from keras_mmel.text import files
 from keras_mmel.text import load_text_classifier
 from keras_mmel_cli import main
+from keras_mmel_cli import program
 from tests.text import tiny
 
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
@@ -277,14 +280,38 @@ def test_a_teacher_must_be_a_classifier(folder, augmented, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_installed_command_prints_only_what_it_should(folder, tmp_path):
+@pytest.mark.parametrize("level", [None, "3"])
+def test_installed_command_prints_only_what_it_should(folder, tmp_path, level):
+    env = {k: v for k, v in os.environ.items() if k != LOG_LEVEL}
+    if level:
+        env[LOG_LEVEL] = level
     done = subprocess.run(
         [*COMMAND, "import", "views.csv", *COLUMNS, "--out", tmp_path / "o"],
         capture_output=True,
         text=True,
-        env={k: v for k, v in os.environ.items() if k != LOG_LEVEL},
+        env=env,
     )
     assert done.returncode == 0
     assert done.stdout.endswith(f"{tmp_path / 'o'}: 1 of 1 files.\n")
     for line in re.split(r"[\r\n]+", done.stderr.strip()):
         assert re.search(r"^ *\d+%\|.* sentences", line), line
+
+
+@pytest.mark.parametrize(
+    "words, completed",
+    [
+        (["in"], ["inspect"]),
+        (["augment", "--se"], ["--search", "--seed"]),
+        (["augment", "--search", ""], ["greedy", "beam"]),
+    ],
+)
+def test_the_tab_key_completes(words, completed):
+    script = shtab.complete(program.make_parser(), "bash")
+    name = re.search(r"-F (\w+) keras-mmel", script)[1]
+    line = shlex.join(["keras-mmel", *words])
+    script += f"\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; {name}\n"
+    script += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True
+    )
+    assert done.stdout.split() == completed, done.stderr
