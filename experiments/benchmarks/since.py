@@ -1,12 +1,13 @@
-"""What reading and cropping cost beside an earlier commit.
+"""What making views and reading text cost beside an earlier commit.
 
     python -m experiments.benchmarks.since
 
 Measures this code and that of an earlier commit in turns, each in a new process
-(`measured`): views by `crop_and_flip`, `load_table` on files of made sentences,
-a saved table of the size of MNLI, and the memory of `read_augmented`. Prints
-medians with the ratio to the earlier commit and writes them to
-experiments/results/benchmarks/since.json. About 20 minutes on two cores, with
+(`measured`): views by `crop_and_flip`, by RandAugment of Keras and of a folder
+of made JPEGs, `load_table` on files of made sentences, a saved table of the
+size of MNLI, and the memory of `read_augmented`. Prints medians with the ratio
+to the earlier commit and writes them to
+experiments/results/benchmarks/since.json. About 25 minutes on two cores, with
 8 GB of memory.
 """
 
@@ -20,7 +21,9 @@ import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import numpy as np
+import tensorflow as tf
 
 from experiments.benchmarks.rounds import in_turns
 from experiments.benchmarks.rounds import make_parser
@@ -94,6 +97,19 @@ def write_files(folder: pathlib.Path, examples: int) -> str:
     return str(folder)
 
 
+def write_photographs(folder: pathlib.Path, count: int) -> str:
+    """Writes JPEGs of 500 x 375 pixels: smooth, as photographs are."""
+    for number in range(count):
+        random = np.random.default_rng(number)
+        coarse = random.uniform(0, 255, (12, 16, 3))
+        image = tf.image.resize(coarse, (375, 500), "bicubic").numpy()
+        image += random.normal(0, 8, image.shape)
+        path = folder / f"class_{number % 2}" / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        keras.utils.save_img(path, np.clip(image, 0, 255), scale=False)
+    return str(folder)
+
+
 def compare(found: dict[str, list[dict]]) -> dict:
     """For each figure its quartiles now, before, and their ratio."""
     figures = {}
@@ -127,7 +143,9 @@ def main() -> None:
             small = write_files(folder / "small", 1000)
             files = write_files(folder / "files", args.examples)
             measure(ROOT, "saving", str(folder / "table"), *MNLI)
+            photos = write_photographs(folder / "photos", 256)
             cases = {"crops": VIEWS, "loading": (small, files)}
+            cases |= {"layers": ("5",), "photographs": (photos, "5")}
             cases |= {f"reading {n}": (n, length) for n, length in READERS}
             arms = {
                 f"{case} {arm}": functools.partial(

@@ -38,6 +38,8 @@ class ViewStatistics(keras.metrics.Metric):
 
     def result(self) -> dict:
         # A dict: Keras logs each entry under its own name.
-        sums = ops.convert_to_tensor(self.sums)
-        means = ops.divide_no_nan(sums[:2], sums[2])
-        return {"original_loss": means[0], "effective_views": means[1]}
+        loss, effective, size = ops.unstack(ops.convert_to_tensor(self.sums))
+        return {
+            "original_loss": ops.divide_no_nan(loss, size),
+            "effective_views": ops.divide_no_nan(effective, size),
+        }
