@@ -107,6 +107,21 @@ def text_processes(record: dict) -> str:
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 
+def text_beam(record: dict) -> str:
+    """What Apache Beam adds to the writing of sentences."""
+    rows = [
+        [
+            arm,
+            f"{found['cpu_seconds']['median']:.0f}",
+            markdown.quartiles(found["more_than_one_us_per_sentence"], 0),
+        ]
+        for arm, found in record["arms"].items()
+    ]
+    header = [f"writing {record['sentences']:,} sentences", "CPU s"]
+    header += ["more than in one process, CPU us a sentence"]
+    return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
+
+
 def workers(record: dict) -> str:
     """What a step costs each of two workers."""
     rows = [
@@ -143,7 +158,7 @@ def diagnostics(record: dict) -> str:
 
 
 def since(record: dict) -> str:
-    """What reading and cropping cost beside an earlier commit."""
+    """What a step, views and reading cost beside an earlier commit."""
     rows = [
         [name]
         + [
@@ -153,7 +168,7 @@ def since(record: dict) -> str:
         for name, found in record["figures"].items()
     ]
     header = [
-        "reading and cropping",
+        "a step, making views, reading text",
         "now",
         f"at {record['earlier_commit']}",
         "ratio",
@@ -170,6 +185,7 @@ TABLES = {
     "text_generation": text_generation,
     "text_precision": text_precision,
     "text_processes": text_processes,
+    "text_beam": text_beam,
     "workers": workers,
     "diagnostics": diagnostics,
     "since": since,

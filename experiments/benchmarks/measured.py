@@ -66,6 +66,41 @@ def second_pass(groups: tf.data.Dataset) -> float:
     return spent
 
 
+def steps(rounds: str) -> dict[str, float]:
+    """What a step of a tiny network costs, and beside that of plain Keras."""
+    examples, views, turn = 16, 10, 40
+    random = np.random.default_rng(0)
+    x = random.normal(size=(examples, views, 64)).astype("float32")
+    y = random.integers(0, 10, examples)
+    batches = {
+        "plain": (x.reshape(-1, 64), y.repeat(views)),
+        "hard": ({"views": x}, y),
+    }
+    functions, spent = {}, {name: [] for name in batches}
+    for name, batch in batches.items():
+        dense = [keras.layers.Dense(64, activation="relu") for _ in range(2)]
+        model = keras.Sequential([*dense, keras.layers.Dense(10)])
+        if name == "hard":
+            model = keras_mmel.MMELModel(model, "hard")
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(1e-3, momentum=0.9), loss)
+        data = tf.data.Dataset.from_tensors(batch).repeat()
+        model.fit(data, steps_per_epoch=3, shuffle=False, verbose=0)
+        functions[name] = model.train_function, iter(data)
+    for _ in range(int(rounds)):
+        for name, (function, batches_left) in functions.items():
+            start = time.process_time()
+            for _ in range(turn):
+                logs = function(batches_left)
+            float(logs["loss"])
+            spent[name].append(1e3 * (time.process_time() - start) / turn)
+    ratios = np.array(spent["hard"]) / np.array(spent["plain"])
+    return {
+        "a step of a tiny network, hard, CPU ms": np.median(spent["hard"]),
+        "a step of a tiny network, hard to plain Keras": np.median(ratios),
+    }
+
+
 def layers(num_views: str) -> dict[str, float]:
     """CPU microseconds of a view of a CIFAR image by RandAugment of Keras."""
     views, count = int(num_views), 1280
@@ -198,7 +233,16 @@ def reading(examples: str, length: str) -> dict[str, float]:
 
 CASES = {
     case.__name__: case
-    for case in (crops, layers, photographs, loading, saving, saved, reading)
+    for case in (
+        steps,
+        crops,
+        layers,
+        photographs,
+        loading,
+        saving,
+        saved,
+        reading,
+    )
 }
 
 if __name__ == "__main__":

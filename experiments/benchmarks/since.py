@@ -1,12 +1,12 @@
-"""What making views and reading text cost beside an earlier commit.
+"""What a step, making views and reading text cost beside an earlier commit.
 
     python -m experiments.benchmarks.since
 
 Measures this code and that of an earlier commit in turns, each in a new process
-(`measured`): views by `crop_and_flip`, by RandAugment of Keras and of a folder
-of made JPEGs, `load_table` on files of made sentences, a saved table of the
-size of MNLI, and the memory of `read_augmented`. Prints medians with the ratio
-to the earlier commit and writes them to
+(`measured`): a step of a tiny network, views by `crop_and_flip`, by RandAugment
+of Keras and of a folder of made JPEGs, `load_table` on files of made sentences,
+a saved table of the size of MNLI, and the memory of `read_augmented`. Prints
+medians with the ratio to the earlier commit and writes them to
 experiments/results/benchmarks/since.json. About 25 minutes on two cores, with
 8 GB of memory.
 """
@@ -144,7 +144,11 @@ def main() -> None:
             files = write_files(folder / "files", args.examples)
             measure(ROOT, "saving", str(folder / "table"), *MNLI)
             photos = write_photographs(folder / "photos", 256)
-            cases = {"crops": VIEWS, "loading": (small, files)}
+            cases = {
+                "steps": ("100",),
+                "crops": VIEWS,
+                "loading": (small, files),
+            }
             cases |= {"layers": ("5",), "photographs": (photos, "5")}
             cases |= {f"reading {n}": (n, length) for n, length in READERS}
             arms = {
