@@ -4,7 +4,6 @@ r"""P2, P3, P5 of docs/experiments.md: CIFAR-10 at 16x16 with few labels.
     python -m experiments.rotated_cifar p3 --data_dir DATA   # about 2 CPU-hours
     python -m experiments.rotated_cifar p2 --more soft --data_dir DATA      # 1
     python -m experiments.rotated_cifar p2 --more ball --data_dir DATA      # 4
-                              # --only "ball 0.07": of the first question
     python -m experiments.rotated_cifar p2 --more rest --data_dir DATA      # 8
     python -m experiments.rotated_cifar p5 --data_dir DATA   # 3; after the soft
                                                              # and the ball
@@ -12,8 +11,9 @@ r"""P2, P3, P5 of docs/experiments.md: CIFAR-10 at 16x16 with few labels.
 First every method has its rate chosen on held-out training images, then all
 seeds are trained with it; P5, P2 with wrong labels, has the rates of P2. With
 `--more` there are only the methods that came later (P6), each kind in a record
-of its own. With `--rate` there are `uniform`, `hard 1` and `plain` at that
-rate. The records under experiments/results/evidence grow run by run, and what
+of its own; with `--only` just those that it names, such as "ball 0.07" of P2 and
+`uniform "hard 1"` of P5, which the first questions are of. With `--rate` there
+are `uniform`, `hard 1` and `plain` at that rate. The records under experiments/results/evidence grow run by run, and what
 was stopped goes on from them.
 """
 
@@ -162,11 +162,7 @@ def parts_of(options):
         return [
             (
                 f"{'original' if kind == 'soft' else 'alike'}-{kind}",
-                {
-                    name: objective
-                    for name, objective in later_methods(kind, is_p2).items()
-                    if options.only in (None, name)
-                },
+                later_methods(kind, is_p2),
                 kind != "soft",
                 False,
             )
@@ -210,6 +206,11 @@ def run(options):
             scored_on[name] = grid_of(learned, functions)
     held_out_grid = grid_of(held_out, functions)
     for part, methods, augment_original, plain in parts_of(options):
+        if options.only:
+            methods = {k: v for k, v in methods.items() if k in options.only}
+            plain = plain and "plain" in options.only
+            if not methods:
+                continue
         groups = groups_of(train, augment, steps, epochs, augment_original)
         name = f"cifar-{options.experiment}-{part}"
         if options.rate:
@@ -265,7 +266,7 @@ def main():
     parser.add_argument(
         "--more", nargs="+", choices=("soft", "ball", "rest"), help="later ones"
     )
-    parser.add_argument("--only", help="the name of one of these, to be first")
+    parser.add_argument("--only", nargs="+", help="methods that go first")
     parser.add_argument("--seeds", type=int, help="fewer, for a look")
     run(parser.parse_args())
 
