@@ -11,10 +11,11 @@ r"""P2, P3, P5 of docs/experiments.md: CIFAR-10 at 16x16 with few labels.
 First every method has its rate chosen on held-out training images, then all
 seeds are trained with it; P5, P2 with wrong labels, has the rates of P2. With
 `--more` there are only the methods that came later (P6), each kind in a record
-of its own; with `--only` just those that it names, such as "ball 0.07" of P2 and
-`uniform "hard 1"` of P5, which the first questions are of. With `--rate` there
-are `uniform`, `hard 1` and `plain` at that rate. The records under experiments/results/evidence grow run by run, and what
-was stopped goes on from them.
+of its own; with `--only` just those that it names, such as "ball 0.07" of P2
+and `uniform "hard 1"` of P5, which the first questions are of. With `--rate`
+there are `uniform`, `hard 1` and `plain` at that rate. The records under
+experiments/results/evidence grow run by run, and what was stopped goes on from
+them.
 """
 
 import argparse
