@@ -36,10 +36,15 @@ def draw(record: dict) -> matplotlib.figure.Figure:
     figure = matplotlib.figure.Figure((5.6, 4.0), layout="constrained")
     panel = figure.subplots()
     for (family, label), color in zip(FAMILIES.items(), COLORS, strict=True):
-        dial = {
-            name.split()[-1]: point(name)
+        numbers = [
+            name.removeprefix(f"{family} ")
             for name in found.methods
             if name.startswith(f"{family} ")
+        ]
+        # Runs of an earlier experiment come first, in whatever order.
+        dial = {
+            number: point(f"{family} {number}")
+            for number in sorted(numbers, key=float)
         }
         if not dial:
             continue
