@@ -40,15 +40,15 @@ class Masking:
         tokenizer: The tokenizer of the texts.
         mask_ratio: Share of the tokens (or words) to mask.
         unit: "token", or "word" for words of a single piece.
-        separate: Whether the sentences of a pair are masked and filled each
-            by itself.
+        pairs: "separate" where the sentences of a pair are masked and filled
+            each by itself, "concatenated" where they are one sequence.
         seed: Seed of the choice.
     """
 
     tokenizer: Tokenizer
     mask_ratio: float
     unit: str
-    separate: bool
+    pairs: str
     seed: int
 
     @functools.cached_property
@@ -70,7 +70,7 @@ class Masking:
         sides: list[tuple[int, ...]] = [(0,)]
         # Of a pair, also where its second sentence is empty: there is a [SEP].
         if 1 in encoded.segment_ids:
-            sides = [(0,), (1,)] if self.separate else [(0, 1)]
+            sides = [(0,), (1,)] if self.pairs == "separate" else [(0, 1)]
         masked = [self._mask_sides(encoded, s, example_id) for s in sides]
         return [sequence for sequence in masked if sequence is not None]
 
