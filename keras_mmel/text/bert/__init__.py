@@ -29,8 +29,8 @@ def _stand_in(name, module):
 
 for _name, _module in {
     "BertBackbone": "backbone",
-    "BertMaskedLM": "masked_lm",
-    "BertTextClassifier": "classifier",
+    "BertMaskedLM": "heads",
+    "BertTextClassifier": "heads",
 }.items():
     _register = keras.saving.register_keras_serializable("keras_mmel", _name)
     _register(_stand_in(_name, _module))

@@ -10,8 +10,8 @@ from keras_mmel import extras
 from keras_mmel.text.bert import huggingface
 from keras_mmel.text.bert import presets
 from keras_mmel.text.bert.backbone import BertBackbone
-from keras_mmel.text.bert.classifier import BertTextClassifier
-from keras_mmel.text.bert.masked_lm import BertMaskedLM
+from keras_mmel.text.bert.heads import BertMaskedLM
+from keras_mmel.text.bert.heads import BertTextClassifier
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 keras_hub = extras.need("keras_hub", "text")
