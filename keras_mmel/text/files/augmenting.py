@@ -167,12 +167,12 @@ def _write_in_processes(
     own = writing.own_shards(manifest, shard)
     sizes = {(i, num_shards): len(numbers) for i, (_, numbers) in own.items()}
     total = sum(sizes.values())
-    with writing.progress_bar(source, total, 0, progress) as count:
+    with writing.progress_bar(source, total, 0, progress) as bar:
         results = write_in_processes(
             functools.partial(make_writer, num_shards, False),
             list(sizes),
             processes,
-            lambda part: count(sizes[part]),
+            lambda part: bar.update(sizes[part] * source.num_texts),
         )
     return sum(written.num_written for written in results)
 

@@ -163,7 +163,7 @@ def read_plain(
     Args:
         data: A directory that `write_augmented` wrote, a source of examples
             (`keras_mmel.text.files.from_tfds` and others), or a `TokenTable`.
-        tokenizer: As of `read_augmented`; a source needs one.
+        tokenizer: As of `read_augmented`; a source of texts alone needs one.
         views: 1 for the originals; else how many views, the original among
             them, take turns.
         batch_size: Examples per batch.
