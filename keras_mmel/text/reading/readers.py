@@ -212,12 +212,9 @@ def read_plain(
 
     @tf.autograph.experimental.do_not_convert
     def choose(epoch, examples):
-        if views > 1:
-            rows = view_choice.choose_one(
-                table, views, batching.seed, epoch, examples
-            )
-        else:
-            rows = gather(table.first, examples)[:, None]
+        rows = view_choice.choose_one(
+            table, views, batching.seed, epoch, examples
+        )
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):
