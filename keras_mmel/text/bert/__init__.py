@@ -20,8 +20,8 @@ def _register_stand_in(name):
 
         @classmethod
         def from_config(cls, config):
-            heads = importlib.import_module("keras_mmel.text.bert.heads")
-            return getattr(heads, name).from_config(config)
+            file = importlib.import_module("keras_mmel.text.bert.networks")
+            return getattr(file, name).from_config(config)
 
     StandIn.__name__ = StandIn.__qualname__ = name
     keras.saving.register_keras_serializable("keras_mmel")(StandIn)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.text.bert.backbone import BertBackbone
+from keras_mmel.text.bert.networks import BertBackbone
 
 Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"

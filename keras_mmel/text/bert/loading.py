@@ -9,9 +9,9 @@ import numpy as np
 from keras_mmel import extras
 from keras_mmel.text.bert import huggingface
 from keras_mmel.text.bert import presets
-from keras_mmel.text.bert.backbone import BertBackbone
-from keras_mmel.text.bert.heads import BertMaskedLM
-from keras_mmel.text.bert.heads import BertTextClassifier
+from keras_mmel.text.bert.networks import BertBackbone
+from keras_mmel.text.bert.networks import BertMaskedLM
+from keras_mmel.text.bert.networks import BertTextClassifier
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 keras_hub = extras.need("keras_hub", "text")
