@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Sequence
 
@@ -51,11 +50,6 @@ class Masking:
     pairs: str
     seed: int
 
-    @functools.cached_property
-    def _banned(self):
-        # A set, since every token of every text is looked up.
-        return frozenset(self.tokenizer.banned_ids.tolist())
-
     def mask(self, encoded: Encoded, example_id: str) -> list[Masked]:
         """Chooses the masks of a text.
 
@@ -79,9 +73,8 @@ class Masking:
         tokenizer = self.tokenizer
         places = [i for i, s in enumerate(encoded.sequence_ids) if s in sides]
         length = len(places)
-        candidates = [
-            i for i in places if encoded.token_ids[i] not in self._banned
-        ]
+        is_banned = np.isin(encoded.token_ids, tokenizer.banned_ids)
+        candidates = [i for i in places if not is_banned[i]]
         if self.unit == "word":
             # Words of several pieces stay, but count for the share to mask.
             words = list(

@@ -256,13 +256,12 @@ def _example(record, label_names):
     heading = f"Example {record.example_id}, label {label}"
     if record.teacher:
         heading += f", teacher {_prediction(record.teacher, label_names)}"
-    # The teacher's word on the original stands in the heading.
-    same = list(zip(record.texts, record.texts, strict=True))
-    views = [ShownView(0, same, "")]
-    for number, view in enumerate(record.views, start=1):
-        pairs = list(zip(record.texts, view.texts, strict=True))
-        prediction = _prediction(view.teacher, label_names)
-        views.append(ShownView(number, pairs, prediction))
+    views = []
+    for number, row in enumerate((record, *record.views)):
+        pairs = list(zip(record.texts, row.texts, strict=True))
+        # The teacher's word on the original stands in the heading.
+        teacher = _prediction(row.teacher, label_names) if number else ""
+        views.append(ShownView(number, pairs, teacher))
     return ShownExample(heading, views)
 
 
