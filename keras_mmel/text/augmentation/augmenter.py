@@ -129,10 +129,8 @@ class MaskedLMAugmenter:
         # What is no BERT should not be asked for a tokenizer first.
         self._encoder = take_encoder(masked_lm, dtype)
         self.dtype = dtype
-        self.tokenizer: Tokenizer = tokenizer or getattr(
-            masked_lm, "tokenizer", None
-        )
-        check_class(self.tokenizer, "encode", "fingerprint")
+        given = tokenizer or getattr(masked_lm, "tokenizer", None)
+        self.tokenizer: Tokenizer = check_class(given, "encode", "fingerprint")
         pieces, rows = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
         if pieces > rows:
             raise ValueError(
