@@ -118,8 +118,8 @@ def make_model(network, sizes):
     if network == "resnet":
         model = recipe.make_network("cifar10", sizes["depth"], 5e-4)
         return model, keras.optimizers.SGD(1e-3, momentum=0.9)
-    from keras_mmel.text.bert.backbone import BertBackbone
-    from keras_mmel.text.bert.classifier import BertTextClassifier
+    from keras_mmel.text.bert.networks import BertBackbone
+    from keras_mmel.text.bert.networks import BertTextClassifier
 
     model = BertTextClassifier(BertBackbone(**sizes), num_classes=2)
     return model, keras.optimizers.AdamW(2e-5)

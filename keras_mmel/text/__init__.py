@@ -12,10 +12,10 @@ if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
     from keras_mmel.text import files
     from keras_mmel.text.augmentation.augmented import Augmented
     from keras_mmel.text.augmentation.augmenter import MaskedLMAugmenter
-    from keras_mmel.text.bert.classifier import BertTextClassifier
     from keras_mmel.text.bert.loading import load_masked_lm
     from keras_mmel.text.bert.loading import load_text_classifier
-    from keras_mmel.text.bert.masked_lm import BertMaskedLM
+    from keras_mmel.text.bert.networks import BertMaskedLM
+    from keras_mmel.text.bert.networks import BertTextClassifier
     from keras_mmel.text.bert.tokenizer import Tokenizer
     from keras_mmel.text.files.augmenting import write_augmented
     from keras_mmel.text.reading.readers import read_augmented
@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
 # `import keras_mmel.text` alone must not load keras-hub.
 _PARTS = {
     "Augmented": "augmentation.augmented",
-    "BertMaskedLM": "bert.masked_lm",
-    "BertTextClassifier": "bert.classifier",
+    "BertMaskedLM": "bert.networks",
+    "BertTextClassifier": "bert.networks",
     "MaskedLMAugmenter": "augmentation.augmenter",
     "TokenTable": "reading.token_table",
     "Tokenizer": "bert.tokenizer",

@@ -21,6 +21,7 @@ from keras_mmel.text.augmentation.scorer import WordScorer
 from keras_mmel.text.augmentation.search import beam_search
 from keras_mmel.text.augmentation.search import greedy
 from keras_mmel.text.bert.tokenizer import Tokenizer
+from keras_mmel.text.bert.tokenizer import check_class
 from keras_mmel.text.bert.tokenizer import check_max_length
 
 # Texts that are sorted by length and filled together, per slot: many of a model
@@ -128,7 +129,8 @@ class MaskedLMAugmenter:
         # What is no BERT should not be asked for a tokenizer first.
         self._encoder = take_encoder(masked_lm, dtype)
         self.dtype = dtype
-        self.tokenizer = _tokenizer_of(masked_lm, tokenizer)
+        given = tokenizer or getattr(masked_lm, "tokenizer", None)
+        self.tokenizer: Tokenizer = check_class(given, "encode", "fingerprint")
         pieces, rows = len(self.tokenizer.vocabulary), len(self._encoder.tokens)
         if pieces > rows:
             raise ValueError(
@@ -141,9 +143,8 @@ class MaskedLMAugmenter:
             num_beams = num_augmented + 1
         self.num_beams = check_count("num_beams", num_beams, num_augmented)
         self.search = search
-        separate = pairs == "separate"
         self._masking = masking.Masking(
-            self.tokenizer, float(mask_ratio), unit, separate, seed
+            self.tokenizer, float(mask_ratio), unit, pairs, seed
         )
         allowed = masking.words_to_fill_in(self.tokenizer, unit)
         self._scorer = WordScorer(self._encoder, allowed)
@@ -231,7 +232,7 @@ class MaskedLMAugmenter:
             "num_beams": self.num_beams if self.search == "beam" else None,
             "unit": self._masking.unit,
             "seed": self._masking.seed,
-            "pairs": "separate" if self._masking.separate else "concatenated",
+            "pairs": self._masking.pairs,
             "max_length": self.max_length,
             "dtype": self.dtype,
             "tokenizer": self.tokenizer.fingerprint,
@@ -276,18 +277,6 @@ class MaskedLMAugmenter:
         if self.search == "greedy":
             return greedy(sequences, rank, count, slots)
         return beam_search(sequences, rank, count, self.num_beams, slots)
-
-
-def _tokenizer_of(masked_lm, tokenizer):
-    if tokenizer is None:
-        tokenizer = getattr(masked_lm, "tokenizer", None)
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(
-            "`masked_lm` must have a `keras_mmel.text.Tokenizer`, or give it "
-            "by `tokenizer=Tokenizer.from_directory(...)`. Received: "
-            f"{type(tokenizer).__name__}"
-        )
-    return tokenizer
 
 
 def _name_of(example_id):

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Sequence
 
@@ -40,21 +39,16 @@ class Masking:
         tokenizer: The tokenizer of the texts.
         mask_ratio: Share of the tokens (or words) to mask.
         unit: "token", or "word" for words of a single piece.
-        separate: Whether the sentences of a pair are masked and filled each
-            by itself.
+        pairs: "separate" where the sentences of a pair are masked and filled
+            each by itself, "concatenated" where they are one sequence.
         seed: Seed of the choice.
     """
 
     tokenizer: Tokenizer
     mask_ratio: float
     unit: str
-    separate: bool
+    pairs: str
     seed: int
-
-    @functools.cached_property
-    def _banned(self):
-        # A set, since every token of every text is looked up.
-        return frozenset(self.tokenizer.banned_ids.tolist())
 
     def mask(self, encoded: Encoded, example_id: str) -> list[Masked]:
         """Chooses the masks of a text.
@@ -70,7 +64,7 @@ class Masking:
         sides: list[tuple[int, ...]] = [(0,)]
         # Of a pair, also where its second sentence is empty: there is a [SEP].
         if 1 in encoded.segment_ids:
-            sides = [(0,), (1,)] if self.separate else [(0, 1)]
+            sides = [(0,), (1,)] if self.pairs == "separate" else [(0, 1)]
         masked = [self._mask_sides(encoded, s, example_id) for s in sides]
         return [sequence for sequence in masked if sequence is not None]
 
@@ -79,9 +73,8 @@ class Masking:
         tokenizer = self.tokenizer
         places = [i for i, s in enumerate(encoded.sequence_ids) if s in sides]
         length = len(places)
-        candidates = [
-            i for i in places if encoded.token_ids[i] not in self._banned
-        ]
+        is_banned = np.isin(encoded.token_ids, tokenizer.banned_ids)
+        candidates = [i for i in places if not is_banned[i]]
         if self.unit == "word":
             # Words of several pieces stay, but count for the share to mask.
             words = list(

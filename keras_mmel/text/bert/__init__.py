@@ -12,7 +12,7 @@ import importlib
 import keras
 
 
-def _stand_in(name, module):
+def _register_stand_in(name):
     class StandIn:
         # Keras registers only classes that have one. There is no instance
         # that it could be asked of.
@@ -20,17 +20,12 @@ def _stand_in(name, module):
 
         @classmethod
         def from_config(cls, config):
-            file = importlib.import_module(f"keras_mmel.text.bert.{module}")
+            file = importlib.import_module("keras_mmel.text.bert.networks")
             return getattr(file, name).from_config(config)
 
     StandIn.__name__ = StandIn.__qualname__ = name
-    return StandIn
+    keras.saving.register_keras_serializable("keras_mmel")(StandIn)
 
 
-for _name, _module in {
-    "BertBackbone": "backbone",
-    "BertMaskedLM": "masked_lm",
-    "BertTextClassifier": "classifier",
-}.items():
-    _register = keras.saving.register_keras_serializable("keras_mmel", _name)
-    _register(_stand_in(_name, _module))
+for _name in ("BertBackbone", "BertMaskedLM", "BertTextClassifier"):
+    _register_stand_in(_name)

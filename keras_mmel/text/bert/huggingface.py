@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.text.bert.backbone import BertBackbone
+from keras_mmel.text.bert.networks import BertBackbone
 
 Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"
@@ -129,11 +129,11 @@ def make_backbone(config: dict) -> BertBackbone:
     return BertBackbone(**sizes, **settings)
 
 
-def load_encoder(backbone: BertBackbone, tensors: Tensors) -> bool:
-    """Loads embeddings, blocks and, where there is one, the pooler.
+def load_weights(model: keras.Model, tensors: Tensors) -> bool:
+    """Loads embeddings, blocks, a masked LM's head and the pooler, if any.
 
     Args:
-        backbone: The encoder to fill.
+        model: What to fill: an encoder, or a masked LM.
         tensors: Those of the checkpoint.
 
     Returns:
@@ -147,7 +147,7 @@ def load_encoder(backbone: BertBackbone, tensors: Tensors) -> bool:
     # A masked LM is often stored without one.
     has_pooler = "pooler.dense.weight" in tensors
     loaded = set()
-    for variable in backbone.weights:
+    for variable in model.weights:
         name = tensor_name(variable.path)
         if has_pooler or not name.startswith("pooler."):
             assign(variable, tensors, name)
@@ -155,9 +155,10 @@ def load_encoder(backbone: BertBackbone, tensors: Tensors) -> bool:
     in_blocks = {name for name in tensors if name.startswith("encoder.")}
     unused = sorted(in_blocks - loaded)
     if unused:
+        num_layers = getattr(model, "backbone", model).num_layers
         raise ValueError(
             f"config.json must describe the whole encoder, {unused[0]!r}, too. "
-            f"Received: num_hidden_layers={backbone.num_layers}"
+            f"Received: num_hidden_layers={num_layers}"
         )
     return has_pooler
 

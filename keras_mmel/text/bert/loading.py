@@ -9,9 +9,9 @@ import numpy as np
 from keras_mmel import extras
 from keras_mmel.text.bert import huggingface
 from keras_mmel.text.bert import presets
-from keras_mmel.text.bert.backbone import BertBackbone
-from keras_mmel.text.bert.classifier import BertTextClassifier
-from keras_mmel.text.bert.masked_lm import BertMaskedLM
+from keras_mmel.text.bert.networks import BertBackbone
+from keras_mmel.text.bert.networks import BertMaskedLM
+from keras_mmel.text.bert.networks import BertTextClassifier
 from keras_mmel.text.bert.tokenizer import Tokenizer
 
 keras_hub = extras.need("keras_hub", "text")
@@ -82,18 +82,13 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     tokenizer = _tokenizer(directory, backbone)
     head_act, head_eps = backbone.hidden_act, backbone.layer_norm_eps
     model = BertMaskedLM(backbone, tokenizer, tied, head_act, head_eps)
-    # A pooler is not needed: the head looks at single tokens.
-    huggingface.load_encoder(backbone, tensors)
     # Two names of one parameter; where both are stored, transformers computes
     # with the decoder's.
     bias = tensors.get(f"{_HEAD}.bias")
     if bias is not None:
         tensors.setdefault(f"{_HEAD}.decoder.bias", bias)
-    for variable in model.masked_lm_head.weights:
-        # Tied embeddings are the backbone's, and loaded already.
-        if variable.path.startswith("mlm_head/"):
-            name = huggingface.tensor_name(variable.path)
-            huggingface.assign(variable, tensors, name)
+    # A pooler is not needed: the head looks at single tokens.
+    huggingface.load_weights(model, tensors)
     return model
 
 
@@ -159,7 +154,7 @@ def load_text_classifier(
         backbone = huggingface.make_backbone(config)
         tokenizer = _tokenizer(directory, backbone)
         tensors = huggingface.read_tensors(directory)
-        has_pooler = huggingface.load_encoder(backbone, tensors)
+        has_pooler = huggingface.load_weights(backbone, tensors)
         if not has_pooler:
             _LOGGER.warning(
                 "%s has no pooler: its weights are new, as those of the head",

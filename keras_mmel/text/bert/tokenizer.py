@@ -106,12 +106,18 @@ def check_max_length(max_length: int | None, longest: int) -> int:
     return max_length
 
 
-def check_class(tokenizer: Any, *methods: str) -> None:
-    """Raises `TypeError` for the tokenizer of another library.
+def check_class(tokenizer: Any, *methods: str) -> Any:
+    """Returns a tokenizer, or raises for that of another library.
 
     Args:
         tokenizer: What was given for it.
         *methods: What it must have.
+
+    Returns:
+        `tokenizer`.
+
+    Raises:
+        TypeError: If it has not all of `methods`.
     """
     if not all(hasattr(tokenizer, name) for name in methods):
         kind = type(tokenizer)
@@ -121,6 +127,7 @@ def check_class(tokenizer: Any, *methods: str) -> None:
             "of transformers' fast ones `Tokenizer(theirs.backend_tokenizer)`. "
             f"Received: {kind.__module__}.{kind.__qualname__}"
         )
+    return tokenizer
 
 
 class Tokenizer:

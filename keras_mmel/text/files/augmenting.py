@@ -15,9 +15,6 @@ from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.records import View
 from keras_mmel.text.sources.records import as_text
 
-# Originals are tokenized in blocks: the library does it on all cores.
-_BLOCK = 128
-
 
 def write_augmented(
     directory: str | os.PathLike,
@@ -167,12 +164,12 @@ def _write_in_processes(
     own = writing.own_shards(manifest, shard)
     sizes = {(i, num_shards): len(numbers) for i, (_, numbers) in own.items()}
     total = sum(sizes.values())
-    with writing.progress_bar(source, total, 0, progress) as count:
+    with writing.progress_bar(source, total, 0, progress) as bar:
         results = write_in_processes(
             functools.partial(make_writer, num_shards, False),
             list(sizes),
             processes,
-            lambda part: count(sizes[part]),
+            lambda part: bar.update(sizes[part] * source.num_texts),
         )
     return sum(written.num_written for written in results)
 
@@ -181,14 +178,13 @@ def _augment(augmenter, records):
     """Gives records with the views and the token ids of an augmenter."""
     ahead, behind = itertools.tee(records)
     stream = ((record.example_id, record.texts) for record in ahead)
-    pairs = zip(behind, augmenter.augment_stream(stream), strict=True)
-    while block := list(itertools.islice(pairs, _BLOCK)):
-        texts = [as_text(record.texts) for record, _ in block]
-        encoded = augmenter.tokenizer.encode(texts, augmenter.max_length)
-        for (record, samples), original in zip(block, encoded, strict=True):
-            token_ids = tuple(original.token_ids)
-            views = tuple(map(_view, samples))
-            yield dataclasses.replace(record, token_ids=token_ids, views=views)
+    sample_lists = augmenter.augment_stream(stream)
+    for record, samples in zip(behind, sample_lists, strict=True):
+        texts = [as_text(record.texts)]
+        (original,) = augmenter.tokenizer.encode(texts, augmenter.max_length)
+        token_ids = tuple(original.token_ids)
+        views = tuple(map(_view, samples))
+        yield dataclasses.replace(record, token_ids=token_ids, views=views)
 
 
 def _view(sample):

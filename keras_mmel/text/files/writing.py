@@ -1,11 +1,11 @@
 """Write records into files, and go on where it stopped."""
 
-import contextlib
 import dataclasses
 import itertools
 import os
 from collections.abc import Callable
 from collections.abc import Iterator
+from typing import Any
 
 from keras_mmel import counts
 from keras_mmel import extras
@@ -90,12 +90,12 @@ def write_records(
     if to_write:
         # It says that the directory is whole.
         (directory / directories.DATASET_INFO).unlink(missing_ok=True)
-        with progress_bar(source, total, done, progress) as count:
+        with progress_bar(source, total, done, progress) as bar:
 
             def serialized(numbers):
                 for record in _encoded(source, function, numbers):
                     yield record
-                    count(1)
+                    bar.update(source.num_texts)
                 # Another run may have taken over what had no shard yet.
                 directories.begin(directory, manifest)
 
@@ -193,11 +193,10 @@ def _encoded(source, function, numbers):
         yield encode(record, source.label_kind, num_classes)
 
 
-@contextlib.contextmanager
 def progress_bar(
     source: records.Source, total: int, done: int, progress: bool
-) -> Iterator[Callable[[int], object]]:
-    """Shows how many sentences are done, in all and in a second.
+) -> Any:
+    """Makes a bar of how many sentences are done, in all and in a second.
 
     Args:
         source: The examples.
@@ -205,15 +204,14 @@ def progress_bar(
         done: How many are done already.
         progress: Whether to show it at all.
 
-    Yields:
-        A function to call with a number of examples that got done.
+    Returns:
+        A `tqdm.tqdm`, to be told of sentences and closed.
     """
-    with extras.need("tqdm", "text").tqdm(
+    return extras.need("tqdm", "text").tqdm(
         total=total * source.num_texts,
         initial=done * source.num_texts,
         unit=" sentences",
         smoothing=0.05,
         dynamic_ncols=True,
         disable=not progress,
-    ) as bar:
-        yield lambda count: bar.update(count * source.num_texts)
+    )

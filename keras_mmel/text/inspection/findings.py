@@ -1,8 +1,8 @@
 """What augmented files hold, counted in one pass and said in words."""
 
+import collections
 import dataclasses
 import random
-from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,9 @@ from keras_mmel.pages.words import count_words
 from keras_mmel.pages.words import mark
 from keras_mmel.text.sources.records import Record
 
-# Names of the rows that are shares or means.
+# Names of the rows, each of which sums up a list of numbers: lengths,
+_LENGTHS = ("words of an original", "words of a view", "tokens of an original")
+# and shares and means.
 _REPLACED = "words of a view that were replaced"
 _OWN_LABEL = "originals that get their label"
 _LABEL_KEPT = "views that get this label"
@@ -121,28 +123,26 @@ def inspect_records(
 
 
 class _Counts:
-    """Sums over records, by the names under which they are shown."""
+    """What is counted in records."""
 
     def __init__(self):
-        self.views, self.labels = Counter(), Counter()
-        # How many texts there are of each length.
-        self.original_words, self.view_words = Counter(), Counter()
-        self.original_tokens = Counter()
-        # Of each share and mean, by its name or the class that it is of.
-        self.totals, self.sizes = Counter(), Counter()
+        # How many views each record has, and how many records each label.
+        self.views, self.labels = [], collections.Counter()
+        # By the name of the row, or the class of the views.
+        self.values = collections.defaultdict(list)
 
     def add(self, name, value):
-        """Adds a value to the share or mean of a name."""
-        self.totals[name] += value
-        self.sizes[name] += 1
+        """Adds a value to those of a name."""
+        self.values[name].append(value)
 
     def add_texts(self, record):
-        self.views[len(record.views)] += 1
-        self.original_words[_length(record.texts)] += 1
+        of_original, of_view, of_tokens = _LENGTHS
+        self.views.append(len(record.views))
+        self.add(of_original, _length(record.texts))
         if record.token_ids:
-            self.original_tokens[len(record.token_ids)] += 1
+            self.add(of_tokens, len(record.token_ids))
         for view in record.views:
-            self.view_words[_length(view.texts)] += 1
+            self.add(of_view, _length(view.texts))
             self.add(_REPLACED, _share_replaced(record.texts, view.texts))
 
     def add_teacher(self, record):
@@ -177,20 +177,15 @@ class _Counts:
         each = f"{most} of each"
         if fewest < most:
             each = f"{fewest} to {most} of an"
-        lengths = {
-            "words of an original": self.original_words,
-            "words of a view": self.view_words,
-            "tokens of an original": self.original_tokens,
-        }
         tables = {
             "Size": [
-                ("examples", f"{self.views.total()}"),
-                ("views", f"{self.view_words.total()}, {each} example"),
+                ("examples", f"{len(self.views)}"),
+                ("views", f"{sum(self.views)}, {each} example"),
             ],
             "Lengths": [
-                (name, _spread(counts))
-                for name, counts in lengths.items()
-                if counts
+                (name, _spread(self.values[name]))
+                for name in _LENGTHS
+                if self.values[name]
             ],
             "Views": [(_REPLACED, self._share(_REPLACED))],
             "Teacher": self._teacher_rows(),
@@ -200,7 +195,7 @@ class _Counts:
         tables["Views with the label of their original, by label"] = [
             (names[label], self._of(label))
             for label in labels
-            if self.sizes[label]
+            if self.values[label]
         ]
         tables["Labels"] = [
             (names[label], f"{self.labels[label]} examples") for label in labels
@@ -209,24 +204,22 @@ class _Counts:
 
     def _teacher_rows(self):
         names = (_OWN_LABEL, _LABEL_KEPT, _AS_ORIGINAL)
-        if not any(self.sizes[name] for name in names):
+        if not any(self.values[name] for name in names):
             return [("teacher", "no predictions; `keras-mmel label` adds them")]
-        if not self.sizes[_DISTANCE]:
+        if not self.values[_DISTANCE]:
             return [(name, self._of(name)) for name in names]
         near = f", within {REGRESSION_GAP}"
         rows = [(name + near, self._of(name)) for name in names]
-        mean = self.totals[_DISTANCE] / self.sizes[_DISTANCE]
-        return [*rows, (_DISTANCE, f"{mean:.3f}")]
+        return [*rows, (_DISTANCE, f"{np.mean(self.values[_DISTANCE]):.3f}")]
 
     def _share(self, name):
-        if not self.sizes[name]:
-            return "-"
-        return f"{100 * self.totals[name] / self.sizes[name]:.1f}%"
+        values = self.values[name]
+        return f"{100 * np.mean(values):.1f}%" if values else "-"
 
     def _of(self, name):
         """The share of a name with the counts that it is made of."""
-        share, size = self._share(name), self.sizes[name]
-        return f"{share} ({self.totals[name]} of {size})" if size else share
+        share, values = self._share(name), self.values[name]
+        return f"{share} ({sum(values)} of {len(values)})" if values else share
 
 
 def _length(texts):
@@ -250,12 +243,11 @@ def _decision(prediction):
     return prediction.index(max(prediction))
 
 
-def _spread(counts):
-    values = np.repeat(list(counts), list(counts.values()))
+def _spread(values):
     median, most = np.percentile(values, [50, 95], method="inverted_cdf")
     return (
-        f"mean {values.mean():.1f}, median {median}, 95% up to {most}, "
-        f"{values.min()} to {values.max()}"
+        f"mean {np.mean(values):.1f}, median {median}, 95% up to {most}, "
+        f"{min(values)} to {max(values)}"
     )
 
 
@@ -264,13 +256,12 @@ def _example(record, label_names):
     heading = f"Example {record.example_id}, label {label}"
     if record.teacher:
         heading += f", teacher {_prediction(record.teacher, label_names)}"
-    # The teacher's word on the original stands in the heading.
-    same = list(zip(record.texts, record.texts, strict=True))
-    views = [ShownView(0, same, "")]
-    for number, view in enumerate(record.views, start=1):
-        pairs = list(zip(record.texts, view.texts, strict=True))
-        prediction = _prediction(view.teacher, label_names)
-        views.append(ShownView(number, pairs, prediction))
+    views = []
+    for number, row in enumerate((record, *record.views)):
+        pairs = list(zip(record.texts, row.texts, strict=True))
+        # The teacher's word on the original stands in the heading.
+        teacher = _prediction(row.teacher, label_names) if number else ""
+        views.append(ShownView(number, pairs, teacher))
     return ShownExample(heading, views)
 
 

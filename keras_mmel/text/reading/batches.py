@@ -75,29 +75,15 @@ def make_batches(
     drop_remainder = batching.drop_remainder
     batches = arguments.count_batches(examples, batch_size, drop_remainder)
     counter = batching.epoch_counter or epochs.EpochCounter()
-    # In parts, here too: all lengths at once would be another array of rows.
-    starts = range(0, len(table.borders), _PART)
-    spans = (table.starts[start : start + _PART + 1] for start in starts)
-    longest = max(np.diff(span).max() for span in spans)
     inputs_of = gatherer(table)
 
     @tf.autograph.experimental.do_not_convert
     def one_pass(epoch):
-        # A part at a time: ranks of all views would be as large as their ids.
-        @tf.autograph.experimental.do_not_convert
-        def part(start):
-            numbers = tf.range(start, tf.minimum(start + _PART, examples))
-            rows, _ = choose(epoch, numbers)
-            spans = gather(table.starts, rows[..., None] + [0, 1])
-            lengths = tf.reduce_max(spans[..., 1] - spans[..., 0], axis=1)
-            return padded_lengths(lengths, longest)
-
-        parts = tf.data.Dataset.range(0, examples, _PART).map(part)
-        padded = parts.rebatch(examples).get_single_element()
         if batching.shuffle:
+            lengths = _lengths_of_examples(table, choose, epoch)
             keys = gather(table.keys, tf.range(examples))
             order, shown = view_choice.order_batches(
-                padded, keys, batch_size, batching.window, batching.seed, epoch
+                lengths, keys, batch_size, batching.window, batching.seed, epoch
             )
         else:
             order, shown = tf.range(examples), tf.range(batches)
@@ -108,20 +94,17 @@ def make_batches(
         @tf.autograph.experimental.do_not_convert
         def pick(batch):
             start = tf.cast(batch, tf.int32) * batch_size
-            chosen = order[start : start + batch_size]
-            if drop_remainder:
-                chosen = tf.ensure_shape(chosen, [batch_size])
-            length = tf.reduce_max(tf.gather(padded, chosen))
-            return tf.cast(chosen, tf.int64), length
+            chosen = tf.cast(order[start : start + batch_size], tf.int64)
+            size = batch_size if drop_remainder else None
+            return tf.ensure_shape(chosen, [size])
 
         return tf.data.Dataset.from_tensor_slices(shown).map(pick)
 
     @tf.autograph.experimental.do_not_convert
-    def make(epoch, picked):
-        chosen, length = picked
+    def make(epoch, chosen):
         # Anew, and the same: those of all examples would have to be held.
         rows, real = choose(epoch, chosen)
-        return epoch, finish(inputs_of(rows, length), chosen, rows, real)
+        return epoch, finish(inputs_of(rows), chosen, rows, real)
 
     # Picks are cheap and come from one thread; ids are gathered by two.
     picks = epochs.numbered_passes(counter, one_pass)
@@ -129,42 +112,63 @@ def make_batches(
     return epochs.count_passes(counter, elements.prefetch(4), batches)
 
 
-def padded_lengths(lengths, longest: int):
+def _lengths_of_examples(table, choose, epoch):
+    """To which length the rows of each example are padded in an epoch."""
+
+    # A part at a time: ranks of all views would be as large as their ids.
+    @tf.autograph.experimental.do_not_convert
+    def part(start):
+        numbers = tf.range(start, tf.minimum(start + _PART, len(table)))
+        rows, _ = choose(epoch, numbers)
+        spans = gather(table.starts, rows[..., None] + [0, 1])
+        lengths = tf.reduce_max(spans[..., 1] - spans[..., 0], axis=1)
+        return padded_lengths(table, lengths)
+
+    parts = tf.data.Dataset.range(0, len(table), _PART).map(part)
+    return parts.rebatch(len(table)).get_single_element()
+
+
+def padded_lengths(table: TokenTable, lengths):
     """The lengths to which rows are padded: multiples of 4.
 
     Args:
-        lengths: Tokens of rows.
-        longest: The most that a row has. A model may have no further
-            positions, so none is padded beyond.
+        table: The rows. A model may have no more positions than the longest
+            has tokens, so none is padded beyond.
+        lengths: Tokens of some of them.
     """
+    # In parts, here too: all lengths at once would be another array of rows.
+    starts = range(0, len(table.borders), _PART)
+    spans = (table.starts[start : start + _PART + 1] for start in starts)
+    longest = max(np.diff(span).max() for span in spans)
     # Division rounds down, so of the negative it rounds up.
     return tf.minimum(-(-lengths // LENGTH_STEP) * LENGTH_STEP, longest)
 
 
 def gatherer(table: TokenTable) -> Callable:
-    """Makes a function from rows and a length to a model's inputs.
+    """Makes a function from rows to a model's inputs.
 
     Args:
         table: The ids, which stay where they are.
 
     Returns:
-        A function of rows, an integer tensor of any shape, and the length to
-        which they are padded. It gives int32 `token_ids`, `segment_ids` and
-        `padding_mask`, each (*rows, length); of a table of texts, strings
+        A function of rows, an integer tensor of any shape. It gives int32
+        `token_ids`, `segment_ids` and `padding_mask`, each (*rows, length), of
+        the padded length of the longest of them; of a table of texts, strings
         (*rows,), or a tuple of two.
     """
     if table.texts is not None:
         columns = table.texts
-        return lambda rows, length: as_text(
+        return lambda rows: as_text(
             tuple(gather(column, rows) for column in columns)
         )
     last = max(len(table.token_ids) - 1, 0)
 
-    def inputs_of(rows, length):
-        places = tf.range(length, dtype=tf.int64)
+    def inputs_of(rows):
         spans = gather(table.starts, rows[..., None] + [0, 1])
-        starts, ends = spans[..., :1], spans[..., 1:]
-        is_token = places < ends - starts
+        starts, lengths = spans[..., :1], spans[..., 1:] - spans[..., :1]
+        length = padded_lengths(table, tf.reduce_max(lengths))
+        places = tf.range(length, dtype=tf.int64)
+        is_token = places < lengths
         # Padding reads on into the next row; only the last row has none.
         ids = gather(table.token_ids, tf.minimum(starts + places, last))
         borders = gather(table.borders, rows)[..., None]

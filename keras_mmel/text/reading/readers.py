@@ -163,7 +163,7 @@ def read_plain(
     Args:
         data: A directory that `write_augmented` wrote, a source of examples
             (`keras_mmel.text.files.from_tfds` and others), or a `TokenTable`.
-        tokenizer: As of `read_augmented`; a source needs one.
+        tokenizer: As of `read_augmented`; a source of texts alone needs one.
         views: 1 for the originals; else how many views, the original among
             them, take turns.
         batch_size: Examples per batch.
@@ -212,12 +212,9 @@ def read_plain(
 
     @tf.autograph.experimental.do_not_convert
     def choose(epoch, examples):
-        if views > 1:
-            rows = view_choice.choose_one(
-                table, views, batching.seed, epoch, examples
-            )
-        else:
-            rows = gather(table.first, examples)[:, None]
+        rows = view_choice.choose_one(
+            table, views, batching.seed, epoch, examples
+        )
         return rows, tf.ones_like(rows, tf.bool)
 
     def finish(inputs, examples, rows, real):

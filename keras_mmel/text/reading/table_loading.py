@@ -50,9 +50,9 @@ def load_table(
     Args:
         data: A directory that `write_augmented` wrote, or a source; a table is
             returned as it is.
-        tokenizer: The tokenizer of the model; a source needs one. `None`
-            takes the ids in the files, and so does one with the fingerprint
-            of the tokenizer that they were made with.
+        tokenizer: The tokenizer of the model; a source of texts alone needs
+            one. `None` takes the ids in the files, and so does one with the
+            fingerprint of the tokenizer that they were made with.
         max_length: Longest text or pair, special tokens included.
         as_text: Whether to keep the texts, for a model whose preprocessor makes
             token ids of them.
@@ -98,17 +98,12 @@ def load_table(
         return data
     if tokenizer is not None:
         check_class(tokenizer, "encode", "fingerprint")
-    # Only files have ids that somebody made already.
+    # Files say which tokenizer made their ids.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
         data, tokenizer = files, encoder_for(files.manifest, tokenizer)
         if not as_text:
             return _table_of(files, tokenizer, max_length, cache)
-    elif tokenizer is None and not as_text:
-        raise ValueError(
-            "A source of examples needs `tokenizer`, or `as_text=True` for a "
-            "model that takes texts. Received: tokenizer=None"
-        )
     return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
 
 
@@ -271,8 +266,9 @@ def _cut(chunk, max_length):
     if not lengths.all():
         example = np.repeat(chunk.example_ids, chunk.views)[lengths.argmin()]
         raise ValueError(
-            "Files without token ids need `tokenizer`, which makes them of "
-            f"the texts. Received: tokenizer=None for example {example!r}"
+            "Examples without token ids need `tokenizer`, which makes them of "
+            "the texts, or `as_text=True` for a model that takes texts. "
+            f"Received: tokenizer=None for example {example!r}"
         )
     ends = np.cumsum(lengths)
     starts = ends - lengths

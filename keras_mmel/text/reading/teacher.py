@@ -290,16 +290,12 @@ def predictor(
 
     def predict(table):
         inputs_of = batches.gatherer(table)
-        lengths = table.lengths
-        lengths = batches.padded_lengths(lengths, lengths.max()).numpy()
+        lengths = batches.padded_lengths(table, table.lengths).numpy()
         order = np.argsort(lengths, kind="stable")
-        predictions = []
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            # A batch that is not full is filled up with its last row.
-            full = np.pad(rows, (0, batch_size - len(rows)), "edge")
-            inputs = inputs_of(full, lengths[rows[-1]])
-            predictions.append(traced(inputs)[: len(rows)])
+        # A last batch that is not full is filled up with its last row.
+        filled = np.pad(order, (0, -len(order) % batch_size), "edge")
+        batched = filled.reshape(-1, batch_size)
+        predictions = [traced(inputs_of(rows)) for rows in batched]
         return np.concatenate(predictions)[np.argsort(order)]
 
     return predict

@@ -29,23 +29,17 @@ def choose_groups(
     """
     spans = gather(table.first, examples[:, None] + [0, 1])
     original = spans[:, :1]
-    pool = tf.cast(spans[:, 1] - spans[:, 0] - 1, tf.int32)
-    largest = tf.reduce_max(pool)
-    places = tf.range(largest)
+    pool = spans[:, 1] - spans[:, 0] - 1
+    # As many places as a group has, where no example has so many views.
+    places = tf.range(tf.maximum(tf.reduce_max(pool), num_views - 1))
     is_view = places < pool[:, None]
     keys = gather(table.keys, examples)[:, None]
-    ranks = seeds.ranks(
-        seed, seeds.VIEWS, epoch, keys, tf.cast(places, tf.int64)
-    )
+    ranks = seeds.ranks(seed, seeds.VIEWS, epoch, keys, places)
     # Padding comes last, behind all that can be drawn.
     ranks = tf.where(is_view, ranks, tf.int64.max)
-    # Where there are too few, all of them come, and none depends on the draw.
-    wanted = tf.minimum(num_views - 1, largest)
-    drawn = tf.argsort(ranks, axis=1, stable=True)[:, :wanted]
-    missing = num_views - 1 - wanted
-    drawn = tf.pad(tf.cast(drawn, tf.int64), [[0, 0], [0, missing]])
-    real = tf.range(num_views - 1) < pool[:, None]
-    rows = tf.where(real, original + 1 + drawn, original)
+    drawn = tf.argsort(ranks, axis=1, stable=True)[:, : num_views - 1]
+    real = is_view[:, : num_views - 1]
+    rows = tf.where(real, original + 1 + tf.cast(drawn, tf.int64), original)
     rows = tf.concat([original, rows], axis=1)
     real = tf.pad(real, [[0, 0], [1, 0]], constant_values=True)
     rows = tf.ensure_shape(rows, [None, num_views])

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from keras_mmel.mmel_model import MMELModel
-from keras_mmel.text.bert.classifier import BertTextClassifier
+from keras_mmel.text.bert.networks import BertTextClassifier
 from keras_mmel.text.bert.tokenizer import check_max_length
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 
