@@ -103,8 +103,8 @@ class InMemory:
     Raises:
         TypeError: If they hold something else: an id that is no string, or
             texts that are no tuple of one or two.
-        ValueError: If there is no record, an id occurs twice, or there is no
-            such kind of labels.
+        ValueError: If there is no record, an id occurs twice, some are pairs
+            and some are not, or there is no such kind of labels.
 
     Example:
 
@@ -134,15 +134,22 @@ class InMemory:
         if not self.records:
             raise ValueError("There must be examples. Received: none")
         number_by_id: dict[str, int] = {}
+        counts = set()
         for number, record in enumerate(self.records):
             _check_record(record)
+            counts.update(len(row.texts) for row in (record, *record.views))
             first = number_by_id.setdefault(record.example_id, number)
             if first != number:
                 raise ValueError(
                     "Ids of examples must differ. Received: "
                     f"{record.example_id!r} for examples {first} and {number}"
                 )
-        self.num_texts = len(self.records[0].texts)
+        if len(counts) > 1:
+            raise ValueError(
+                "All examples and views must have one text, or all of them "
+                "two. Received: both in one source"
+            )
+        (self.num_texts,) = counts
         self.label_kind = label_kind
         self.label_names = tuple(label_names) if label_names else None
         self.notes = tuple(notes)

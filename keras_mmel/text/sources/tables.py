@@ -165,6 +165,11 @@ class Table:
                 if line.strip()
             )
         else:
+            if quoting not in ("csv", "none"):
+                raise ValueError(
+                    "`quoting` must be 'csv' or 'none'. "
+                    f"Received: quoting={quoting!r}"
+                )
             self.facts["quoting"] = quoting
             # The limit is of the whole process: never lower than it was.
             csv.field_size_limit(max(csv.field_size_limit(), len(data)))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from keras_mmel.text import sources
+from keras_mmel.text.files import InMemory
 from keras_mmel.text.files import Record
 from keras_mmel.text.files import View
 from keras_mmel.text.sources.tables import Table
@@ -118,6 +119,23 @@ def test_quotes_may_be_text(tmp_path):
     source = sources.from_csv(path, "t", "label", quoting="none")
     expected = [Record("0", ('"so',), 1), Record("1", ('said"',), 0)]
     assert source.records == expected
+
+
+def test_quoting_of_another_name_is_refused(tmp_path):
+    path = write_csv(tmp_path / "x.csv", [["t"], ["a"]])
+    with pytest.raises(ValueError, match="Received: quoting='None'"):
+        sources.from_csv(path, "t", quoting="None")
+
+
+@pytest.mark.parametrize("place", ["record", "view"])
+def test_pairs_and_single_texts_are_not_of_one_source(place):
+    """The second sentences would be lost."""
+    pair, single = ("a", "b"), ("c",)
+    records = [Record("0", pair, 1), Record("1", single, 0)]
+    if place == "view":
+        records = [Record("0", single, 1, views=(View(pair),))]
+    with pytest.raises(ValueError, match="all of them two"):
+        InMemory(records, "class")
 
 
 def test_long_cells_are_read(tmp_path):
