@@ -1,13 +1,14 @@
 """What a step, making views and reading text cost beside an earlier commit.
 
-    python -m experiments.benchmarks.since
+    python -m experiments.benchmarks.since --masked_lm DIR
 
 Measures this code and that of an earlier commit in turns, each in a new process
 (`measured`): a step of a tiny network, views by `crop_and_flip`, by RandAugment
-of Keras and of a folder of made JPEGs, `load_table` on files of made sentences,
-a saved table of the size of MNLI, and the memory of `read_augmented`. Prints
-medians with the ratio to the earlier commit and writes them to
-experiments/results/benchmarks/since.json. About 25 minutes on two cores, with
+of Keras and of a folder of made JPEGs, samples by a BERT-base of random weights
+(DIR has its tokenizer), `load_table` on files of made sentences, a saved table
+of the size of MNLI, and the memory of `read_augmented`. Prints medians with the
+ratio to the earlier commit and writes them to
+experiments/results/benchmarks/since.json. About 30 minutes on two cores, with
 8 GB of memory.
 """
 
@@ -29,6 +30,7 @@ from experiments.benchmarks.rounds import in_turns
 from experiments.benchmarks.rounds import make_parser
 from experiments.benchmarks.rounds import quartiles
 from experiments.benchmarks.rounds import write
+from experiments.benchmarks.text_generation import write_base
 from experiments.records import ROOT
 from keras_mmel.text.files import Record
 from keras_mmel.text.files import View
@@ -131,6 +133,7 @@ def compare(found: dict[str, list[dict]]) -> dict:
 def main() -> None:
     parser = make_parser(__doc__, "since", 3)
     add = parser.add_argument
+    add("--masked_lm", required=True, help="directory in Hugging Face layout")
     add("--commit", default="701b5be", help="the earlier commit")
     add("--examples", type=int, default=60_000, help="in the files")
     args = parser.parse_args()
@@ -144,12 +147,16 @@ def main() -> None:
             files = write_files(folder / "files", args.examples)
             measure(ROOT, "saving", str(folder / "table"), *MNLI)
             photos = write_photographs(folder / "photos", 256)
+            base = str(folder / "base")
+            write_base(pathlib.Path(base), pathlib.Path(args.masked_lm))
             cases = {
                 "steps": ("100",),
                 "crops": VIEWS,
+                "layers": ("5",),
+                "photographs": (photos, "5"),
+                "augmenting": (base,),
                 "loading": (small, files),
             }
-            cases |= {"layers": ("5",), "photographs": (photos, "5")}
             cases |= {f"reading {n}": (n, length) for n, length in READERS}
             arms = {
                 f"{case} {arm}": functools.partial(
@@ -158,9 +165,12 @@ def main() -> None:
                 for case, words in cases.items()
                 for arm, package in ((NOW, ROOT), (BEFORE, tree))
             }
-            arms[f"saved {NOW}"] = functools.partial(
-                measure, ROOT, "saved", str(folder / "table")
-            )
+            only_now = {
+                "saved": ("saved", str(folder / "table")),
+                "augmenting bfloat16": ("augmenting", base, "bfloat16"),
+            }
+            for name, words in only_now.items():
+                arms[f"{name} {NOW}"] = functools.partial(measure, ROOT, *words)
             figures = compare(in_turns(arms, args.rounds))
         finally:
             git(["git", "worktree", "remove", "--force", tree])
