@@ -110,10 +110,6 @@ def grid_views(
 _ROWS = {"original", "mean", "worst of each", "mean prediction", "its spread"}
 
 
-def _is_text(name):
-    return isinstance(name, str)
-
-
 def _with_names(transformations):
     """Names of the views, or None, and the functions that make them."""
     names, functions = None, transformations
@@ -122,7 +118,8 @@ def _with_names(transformations):
         functions = transformations.values()
     functions = list(functions)
     own = names[1:] if names else []
-    if not functions or _ROWS & {*own} or not all(map(_is_text, own)):
+    are_strings = all(isinstance(name, str) for name in own)
+    if not functions or not are_strings or _ROWS & {*own}:
         raise ValueError(
             "`transformations` must hold at least one function; names are "
             f"strings, and none of {sorted(_ROWS)}. Received: {own}"

@@ -72,8 +72,9 @@ def per_view(
         An augmentation for `group_views`.
 
     Raises:
-        TypeError: If it is neither a layer nor such a function, or takes
-            labels where there are none to move, or the other way round.
+        TypeError: If it is neither a layer nor a function; and, when the
+            dataset is made, if it takes other arguments, or labels where there
+            are none to move, or the other way round.
         ValueError: If it is a layer that mixes images of a batch, or does not
             move such labels as it moves the image; and, when the dataset is
             made, if it draws numbers that no seed controls.
@@ -183,13 +184,6 @@ def _view_of_function(function):
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         and (p.default is p.empty or p.name == "seed")
     ]
-    is_of_labels = len(names) == 3 and names[2] in _CHANCE
-    if not (is_of_labels or len(names) in (1, 2)) or names[0] in _CHANCE:
-        raise TypeError(
-            "`layer_or_function` must take (image), (image, seed) or (image, "
-            "rng); where labels move (image, label), also with seed or rng. "
-            f"Received: {function!r} with required arguments {names}"
-        )
 
     def view(seed, *inputs):
         # What comes after the inputs gets the seed, whatever it is called; by
@@ -203,11 +197,12 @@ def _view_of_function(function):
 
     def make_view(*specs):
         given, chances = names[: len(specs)], names[len(specs) :]
-        if len(given) < len(specs) or given[-1] in _CHANCE or chances[1:]:
+        takes_as_many = len(given) == len(specs) and len(chances) <= 1
+        if not takes_as_many or not set(_CHANCE).isdisjoint(given):
             raise TypeError(
-                "`layer_or_function` must take (image, label), (image, label, "
-                "seed) or (image, label, rng) with `augment_labels=True`, and "
-                "no label without it. "
+                "`layer_or_function` must take (image), (image, seed) or "
+                "(image, rng), and with `augment_labels=True` (image, label), "
+                "(image, label, seed) or (image, label, rng). "
                 f"Received: {function!r} with required arguments {names}"
             )
         if chances == ["rng"]:

@@ -374,9 +374,11 @@ def test_what_cannot_be_lifted():
     for layer in (layers.MixUp(), OwnMix(), layers.AugMix()):
         with pytest.raises(ValueError, match="keeps images apart"):
             data.per_view(layers.Pipeline([layer]))
-    for source in (3, lambda: 0, lambda image, seed, more: image):
-        with pytest.raises(TypeError, match="`layer_or_function` must"):
-            data.per_view(source)
+    with pytest.raises(TypeError, match="`layer_or_function` must be"):
+        data.per_view(3)
+    for source in (lambda: 0, lambda seed: 0, lambda image, seed, more: image):
+        with pytest.raises(TypeError, match="`layer_or_function` must take"):
+            groups(data.per_view(source))
 
 
 def test_a_seed_may_be_positional_only():
