@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
@@ -90,7 +89,7 @@ def grid_views(
                         f"example, {original.shape}. Received: {view.shape}"
                     )
             leaves = [original, *views]
-            dtype = _common_dtype([leaf.dtype for leaf in leaves])
+            dtype = keras.backend.result_type(*(t.dtype.name for t in leaves))
             return tf.stack([tf.cast(leaf, dtype) for leaf in leaves])
 
         of_views = tf.nest.map_structure(join, inputs, *transformed)
@@ -125,11 +124,3 @@ def _with_names(transformations):
             f"strings, and none of {sorted(_ROWS)}. Received: {own}"
         )
     return names, functions
-
-
-def _common_dtype(dtypes):
-    """What holds the values of all: floats, where there are any."""
-    floats = [dtype for dtype in dtypes if dtype.is_floating]
-    if floats:
-        return max(floats, key=lambda dtype: dtype.size)
-    return tf.as_dtype(np.result_type(*(d.as_numpy_dtype for d in dtypes)))

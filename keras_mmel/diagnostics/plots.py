@@ -141,8 +141,7 @@ def _draw_losses(axes, run):
     for name, (label, color) in _LOSSES.items():
         x, values = _curve(run, name)
         if values.size:
-            marker = "." if values.size < 30 else None
-            axes.plot(x, values, color=color, label=label, marker=marker)
+            axes.plot(x, values, color=color, label=label, marker=".")
             lowest = min(lowest, values.min())
     # A logarithmic axis needs something to show, and nothing at or below 0.
     if 0 < lowest < np.inf:
