@@ -82,25 +82,21 @@ def check_pair(found: Any) -> tuple:
     )
 
 
-def check_labels_of_views(labels: Any, of_views: Any) -> None:
-    """Raises ValueError unless labels keep their dtype.
+def check_label(label: tf.Tensor, of_views: tf.Tensor) -> None:
+    """Raises ValueError unless a label keeps its dtype.
 
     Classes that became fractions would be cut to other classes.
 
     Args:
-        labels: A nest of them.
-        of_views: What was made of it, a nest of the same structure.
+        label: Of an example, or of a batch.
+        of_views: What was made of it.
     """
-
-    def check(label, views):
-        if label.dtype != views.dtype:
-            raise ValueError(
-                "Labels that move with the views must keep their dtype: move "
-                "classes without interpolation, and cast them. "
-                f"Received: {views.dtype.name} for {label.dtype.name}"
-            )
-
-    tf.nest.map_structure(check, labels, of_views)
+    if label.dtype != of_views.dtype:
+        raise ValueError(
+            "Labels that move with the views must keep their dtype: move "
+            "classes without interpolation, and cast them. "
+            f"Received: {of_views.dtype.name} for {label.dtype.name}"
+        )
 
 
 def check_same_order(dataset: tf.data.Dataset) -> None:

@@ -77,7 +77,7 @@ def grid_views(
         transformed = [transform(*inputs) for transform in functions]
         for place, views in enumerate(transformed):
             views = arguments.check_pair(views) if augment_labels else (views,)
-            arguments.check_labels_of_views(inputs[1:], views[1:])
+            tf.nest.map_structure(arguments.check_label, inputs[1:], views[1:])
             transformed[place] = views
 
         # A leaf of x, and what each transformation made of that leaf.

@@ -61,7 +61,8 @@ def per_view(
             The result must have the shape of the image and either its dtype
             or, from integers, a float dtype and the same range of values: the
             original stays as it is, so scale images before, in the dataset,
-            or after, in `postprocess` or the model.
+            or after, in `postprocess` or the model. Floats of another
+            precision, such as NumPy's, become those of the image.
         labels: What the labels are that a layer of Keras moves with the image,
             for `augment_labels`: `"segmentation_masks"`, (height, width) or
             (height, width, channels), to the nearest pixel; or
@@ -216,24 +217,13 @@ def _view_of_numpy_function(function, specs):
     """Returns a view for `function(image, rng)`, or of a label as well."""
     lock = threading.Lock()
 
-    def as_it_was(before, made):
-        # What NumPy draws is float64, and floats become float64 with it.
-        dtype = np.asarray(before).dtype
-        is_double = made.dtype == "float64" and dtype.kind == "f"
-        return made.astype(dtype) if is_double else made
-
     def call(inputs, rng):
         # A copy, because the function may draw into its image; one view at a
         # time, because pipelines keep a state.
         copies = tf.nest.map_structure(np.array, inputs)
         with lock:
             made = function(*copies, rng=rng)
-        made = tf.nest.map_structure(np.asarray, made)
-        before, after = tf.nest.flatten(inputs), tf.nest.flatten(made)
-        if len(before) != len(after):  # which the caller's checks name
-            return made
-        leaves = list(map(as_it_was, before, after))
-        return tf.nest.pack_sequence_as(made, leaves)
+        return tf.nest.map_structure(np.asarray, made)
 
     # What shapes and dtypes it gives is known from a first call alone.
     example = chance.try_checked(function, call, specs)
@@ -306,11 +296,6 @@ def _call_layer(layer, labels, image, *label):
         # Preprocessing layers do that by themselves, others refuse uint8.
         return tf.cast(t, layer.compute_dtype) if t.dtype == tf.uint8 else t
 
-    def to_view(t, views):
-        # Half precision is for the model: the original is a view as well.
-        dtype = t.dtype if t.dtype.is_floating else views.dtype
-        return tf.cast(views[0], dtype)
-
     def is_flat(t):
         return labels == "segmentation_masks" and t.shape.rank == 2
 
@@ -328,13 +313,13 @@ def _call_layer(layer, labels, image, *label):
     batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
     if not label:
         views = layer(batch, training=True)
-        return tf.nest.map_structure(to_view, image, views)
+        return tf.nest.map_structure(lambda t: t[0], views)
     batch_of_labels = tf.nest.map_structure(
         lambda t: t[None, ..., None] if is_flat(t) else t[None], label[0]
     )
     views = layer({"images": batch, labels: batch_of_labels}, training=True)
     moved = tf.nest.map_structure(to_label, label[0], views[labels])
-    return to_view(image, views["images"]), moved
+    return views["images"][0], moved
 
 
 def _draws_alike(layer, call, specs):
