@@ -95,13 +95,8 @@ def per_view(
         )
     if is_layer:
         make_view = _view_of_layer(layer_or_function, labels)
-    elif callable(layer_or_function):
-        make_view = _view_of_function(layer_or_function)
     else:
-        raise TypeError(
-            "`layer_or_function` must be a Keras layer or a function. "
-            f"Received: layer_or_function={layer_or_function!r}"
-        )
+        make_view = _view_of_function(layer_or_function)
     return PerView(layer_or_function, make_view)
 
 
