@@ -54,15 +54,8 @@ def make_probe(data: Any, num_groups: int) -> Probe:
             than the contract's, or `num_groups` is below 1.
     """
     left = counts.check_count("num_groups", num_groups, minimum=1)
-    try:
-        whole_batches = iter(held_out.batches_of(data))
-    except TypeError:
-        raise ValueError(
-            "`probe` must be `(x, y)` with groups in x, or an iterable of such "
-            f"batches. Received: a {type(data).__name__}"
-        ) from None
     batches: list = []
-    for batch in whole_batches:
+    for batch in held_out.batches_of(data):
         first_rows = operator.itemgetter(slice(left))
         arrays = keras.tree.map_structure(first_rows, _checked(batch))
         batches.extend(held_out.batches_of(arrays, _AT_ONCE))
