@@ -171,16 +171,11 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
         between them; None without a tokenizer, unless the inputs are texts.
 
     Raises:
-        ValueError: If there is a tokenizer without a vocabulary, or no token
-            ids, or such that it does not have.
+        ValueError: If there is a tokenizer, and no token ids, or such that it
+            does not have.
     """
     if tokenizer is None:
         return _strings(probe)
-    if not hasattr(tokenizer, "vocabulary"):
-        raise ValueError(
-            "`tokenizer` must have a `vocabulary`, a list of the pieces. "
-            f"Received: a {type(tokenizer).__name__}"
-        )
     decoded = (_decoded(x["views"], tokenizer) for x, _ in probe.batches)
     return sum(decoded, [])
 
