@@ -1,5 +1,6 @@
 """What arrays and tensors hold: values in NumPy, static shapes, ranges."""
 
+from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,16 @@ Shape = Sequence[int | None]
 
 # Views of a range so many times that of their originals, or less, were scaled.
 _TIMES = 8
+
+
+def slices(nest: Any, size: int) -> Iterator:
+    """Cuts a nest of arrays in parts of `size` rows; None stays None."""
+    leaves = [leaf for leaf in keras.tree.flatten(nest) if leaf is not None]
+    for start in range(0, len(leaves[0]), size):
+        rows = slice(start, start + size)
+        yield keras.tree.map_structure(
+            lambda leaf, rows=rows: None if leaf is None else leaf[rows], nest
+        )
 
 
 def keras_mask(tensor: Any) -> Any:

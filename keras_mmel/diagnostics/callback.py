@@ -98,13 +98,14 @@ class ViewWeights(OfMMELModel):
         self.every_n_steps = every_n_steps
         self.save_to = save_to
         self.probe = probes.make_probe(probe, num_groups)
+        views = [x["views"] for x, _ in self.probe.batches]
         self.run = Run(
             mask=self.probe.mask,
             view_names=[str(name) for name in view_names or ()],
             classes=probes.classes_of(self.probe),
             class_names=None if class_names is None else [*class_names],
-            images=probes.images_of(self.probe),
-            texts=probes.texts_of(self.probe, tokenizer),
+            images=probes.images_of(views),
+            texts=probes.texts_of(views, tokenizer),
         )
         self.log_dir = log_dir
         self._writer: Any = None

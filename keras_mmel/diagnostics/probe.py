@@ -141,28 +141,28 @@ def _whole_numbers(label):
     return whole if (whole == label).all() and (whole >= 0).all() else None
 
 
-def images_of(probe: Probe) -> np.ndarray | None:
+def images_of(batches: list) -> np.ndarray | None:
     """Small pictures of the views.
 
     Args:
-        probe: The groups.
+        batches: The `"views"` of each batch.
 
     Returns:
         Uint8 `(groups, num_views, height, width, channels)`; None where there
         are no images, or of sizes that have no common grid.
     """
-    images: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
+    images: list = [pictures.find_images(views) for views in batches]
     shapes = {None if i is None else i.shape[1:] for i in images}
     if None in shapes or len(shapes) > 1:
         return None
     return pictures.thumbnails(np.concatenate(images))
 
 
-def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
+def texts_of(batches: list, tokenizer: Any = None) -> list[list[str]] | None:
     """The views of each group as text.
 
     Args:
-        probe: The groups.
+        batches: The `"views"` of each batch.
         tokenizer: None, or something with a `vocabulary` that tells the pieces
             of the token ids among the inputs.
 
@@ -175,16 +175,15 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
             does not have.
     """
     if tokenizer is None:
-        return _strings(probe)
-    decoded = (_decoded(x["views"], tokenizer) for x, _ in probe.batches)
-    return sum(decoded, [])
+        return _strings(batches)
+    return sum((_decoded(views, tokenizer) for views in batches), [])
 
 
-def _strings(probe):
+def _strings(batches):
     """The views that are strings, or None."""
     texts: list = []
-    for x, _ in probe.batches:
-        leaves = keras.tree.flatten(x["views"])
+    for views in batches:
+        leaves = keras.tree.flatten(views)
         if any(
             leaf.dtype.kind not in "OSU" or leaf.ndim != 2 for leaf in leaves
         ):
@@ -211,12 +210,10 @@ def _decoded(views, tokenizer):
             f"the vocabulary. Received: {ids.min()} to {ids.max()}"
         )
     is_token = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
+    pieces = np.array(vocabulary, object)[ids]
     return [
-        [
-            _joined([vocabulary[token] for token in view_ids[view_is_token]])
-            for view_ids, view_is_token in zip(*of_group, strict=True)
-        ]
-        for of_group in zip(ids, is_token, strict=True)
+        [_joined(view[keep]) for view, keep in zip(*of_group, strict=True)]
+        for of_group in zip(pieces, is_token, strict=True)
     ]
 
 

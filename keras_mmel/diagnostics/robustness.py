@@ -295,7 +295,7 @@ class _Card:
         return f"{name}: {predicted} ({self.found.confidence[at, view]:.2f})"
 
     def _picked(self, groups, wanted):
-        """Some groups, by their places in order, to look at."""
+        """The views of some groups, by their places in order, in batches."""
         batches, start = [], 0
         with held_out.first_epoch(groups):
             for batch in held_out.batches_of(groups, _AT_ONCE):
@@ -319,6 +319,4 @@ class _Card:
                 "every pass, such as `image_dataset_from_directory` gives with "
                 "`shuffle=False`. Received: others in a second pass"
             )
-        return probe.Probe(
-            [({"views": b[0]["views"]}, None) for b in batches], np.empty(0)
-        )
+        return [batch[0]["views"] for batch in batches]

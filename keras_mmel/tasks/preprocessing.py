@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from keras_mmel import contract
+from keras_mmel.arrays import slices
 from keras_mmel.arrays import to_numpy
 
 # Groups or examples of arrays that are prepared at once.
@@ -80,12 +81,8 @@ def prepare(
         data = preprocess(_each(_for_python, x), y, sample_weight)
         return _each(to_numpy, keras.utils.unpack_x_y_sample_weight(data))
 
-    arrays = tuple(map(as_arrays, (x, y, sample_weight)))
-    parts = []
-    for start in range(0, len(keras.tree.flatten(arrays[0])[0]), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        part = _each(lambda leaf, rows=rows: leaf[rows], arrays)
-        parts.append(_prepared(call, *part))
+    data = tuple(map(as_arrays, (x, y, sample_weight)))
+    parts = [_prepared(call, *part) for part in slices(data, _AT_ONCE)]
     return _each(lambda *leaves: np.concatenate(leaves), *parts)
 
 
