@@ -242,9 +242,7 @@ def _draw_groups(figure, run, rows):
     # Pictures are 0.9 wide, in columns of 1 and rows of this height.
     tall = 0.9 * height / width
     step = tall + 0.4
-    size = max(columns, 4)
-    across = (size - 0.5) / columns
-    figure.set_size_inches(size + 0.5, len(groups) * step * across + 0.5)
+    figure.set_size_inches(columns + 1, len(groups) * step + 0.5)
     axes = figure.subplots()
     for row, group in enumerate(groups):
         equal_share = 1 / max(run.counted[group].sum(), 1)
