@@ -16,7 +16,15 @@ _TIMES = 8
 
 
 def slices(nest: Any, size: int) -> Iterator:
-    """Cuts a nest of arrays in parts of `size` rows; None stays None."""
+    """Cuts a nest of arrays in parts, one after the other.
+
+    Args:
+        nest: Arrays of as many rows, and None, which stays None.
+        size: Rows of a part; the last one may have fewer.
+
+    Yields:
+        Nests of the same structure.
+    """
     leaves = [leaf for leaf in keras.tree.flatten(nest) if leaf is not None]
     for start in range(0, len(leaves[0]), size):
         rows = slice(start, start + size)
