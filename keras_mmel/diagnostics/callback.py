@@ -95,6 +95,9 @@ class ViewWeights(OfMMELModel):
         super().__init__()
         if every_n_steps is not None:
             counts.check_count("every_n_steps", every_n_steps, minimum=1)
+            # Keras waits for the log of every step where a callback has this
+            # method, so that it is only there where it is needed.
+            self.on_train_batch_end = self._after_batch
         self.every_n_steps = every_n_steps
         self.save_to = save_to
         self.probe = probes.make_probe(probe, num_groups)
@@ -110,10 +113,6 @@ class ViewWeights(OfMMELModel):
         self.log_dir = log_dir
         self._writer: Any = None
         self._epoch = 0
-        if every_n_steps:
-            # Keras waits for the log of every step where a callback has this
-            # method, so that it is only there where it is needed.
-            self.on_train_batch_end = self._after_batch
 
     def on_train_begin(self, logs=None):
         if not self.run.steps:

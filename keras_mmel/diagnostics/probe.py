@@ -4,7 +4,6 @@ Below it is what the groups hold to look at: their classes, images and texts.
 """
 
 import dataclasses
-import operator
 from typing import Any
 
 import keras
@@ -12,6 +11,7 @@ import numpy as np
 
 from keras_mmel import contract
 from keras_mmel import counts
+from keras_mmel.arrays import take
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
@@ -56,10 +56,9 @@ def make_probe(data: Any, num_groups: int) -> Probe:
     left = counts.check_count("num_groups", num_groups, minimum=1)
     batches: list = []
     for batch in held_out.batches_of(data):
-        first_rows = operator.itemgetter(slice(left))
-        arrays = keras.tree.map_structure(first_rows, _checked(batch))
-        batches.extend(held_out.batches_of(arrays, _AT_ONCE))
-        left -= len(keras.tree.flatten(arrays)[0])
+        first = take(_checked(batch), slice(left))
+        batches.extend(held_out.batches_of(first, _AT_ONCE))
+        left -= len(keras.tree.flatten(first)[0])
         if not left:
             break
     if not batches:
@@ -184,14 +183,10 @@ def _strings(batches):
     texts: list = []
     for views in batches:
         leaves = keras.tree.flatten(views)
-        if any(
-            leaf.dtype.kind not in "OSU" or leaf.ndim != 2 for leaf in leaves
-        ):
+        if any(t.dtype.kind not in "OSU" or t.ndim != 2 for t in leaves):
             return None
-        for group in zip(*map(DECODED, leaves), strict=True):
-            texts.append(
-                [" ‖ ".join(view) for view in zip(*group, strict=True)]
-            )
+        sentences = np.stack([DECODED(leaf) for leaf in leaves], axis=-1)
+        texts += [[" ‖ ".join(view) for view in group] for group in sentences]
     return texts
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_mmel import arrays
 from keras_mmel import contract
-from keras_mmel.arrays import slices
-from keras_mmel.arrays import to_numpy
 
 # Groups or examples of arrays that are prepared at once.
 _AT_ONCE = 256
@@ -78,12 +77,13 @@ def prepare(
 
     # In Python, not in a graph, which takes seconds to trace for a tokenizer.
     def call(x, y, sample_weight):
-        data = preprocess(_each(_for_python, x), y, sample_weight)
-        return _each(to_numpy, keras.utils.unpack_x_y_sample_weight(data))
+        data = preprocess(arrays.map_arrays(_for_python, x), y, sample_weight)
+        prepared = keras.utils.unpack_x_y_sample_weight(data)
+        return arrays.map_arrays(arrays.to_numpy, prepared)
 
     data = tuple(map(as_arrays, (x, y, sample_weight)))
-    parts = [_prepared(call, *part) for part in slices(data, _AT_ONCE)]
-    return _each(lambda *leaves: np.concatenate(leaves), *parts)
+    parts = [_prepared(call, *part) for part in arrays.slices(data, _AT_ONCE)]
+    return arrays.map_arrays(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _check_texts(model, x):
@@ -202,9 +202,3 @@ def _for_python(leaf):
 DECODED = np.frompyfunc(
     lambda text: text.decode() if isinstance(text, bytes) else text, 1, 1
 )
-
-
-def _each(function, *nests):
-    return keras.tree.map_structure(
-        lambda *leaves: None if leaves[0] is None else function(*leaves), *nests
-    )
