@@ -9,10 +9,10 @@ import keras
 import numpy as np
 
 from keras_mmel import contract
-from keras_mmel.arrays import take
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
 from keras_mmel.objectives import get
+from keras_mmel.tasks.nests import take
 from keras_mmel.training import replicas
 from keras_mmel.training.wrapped import own_methods
 

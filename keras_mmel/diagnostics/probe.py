@@ -11,12 +11,12 @@ import numpy as np
 
 from keras_mmel import contract
 from keras_mmel import counts
-from keras_mmel.arrays import take
 from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
+from keras_mmel.tasks.nests import take
 from keras_mmel.tasks.preprocessing import DECODED
 
 # Groups that go through the model at once, at most.

@@ -11,13 +11,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_mmel import arrays
 from keras_mmel import whole_files
 from keras_mmel.diagnostics import probe
 from keras_mmel.pages import page
 from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
 from keras_mmel.scores.of_views import ViewScorer
+from keras_mmel.tasks import nests
 
 _AT_ONCE = 32
 _CLASSES, _CONFUSED, _EXAMPLES = 20, 12, 6  # at most
@@ -301,7 +301,7 @@ class _Card:
                 rows = wanted[(wanted >= start) & (wanted < end)] - start
                 start = end
                 if rows.size:
-                    batches.append(arrays.take(tuple(batch), rows))
+                    batches.append(nests.take(tuple(batch), rows))
         again = self.scorer(batches).view_values.loss
         if not np.allclose(
             again[:, 0], self.losses[wanted, 0], 1e-2, 1e-3, equal_nan=True

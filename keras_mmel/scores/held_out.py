@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-from keras_mmel import arrays
 from keras_mmel import contract
+from keras_mmel.tasks import nests
 
 
 def batches_of(data: Any, batch_size: int | None = None) -> Any:
@@ -31,7 +31,7 @@ def batches_of(data: Any, batch_size: int | None = None) -> Any:
     ```
     """
     if isinstance(data, (tuple, list)) and data and contract.is_group(data[0]):
-        return [data] if batch_size is None else arrays.slices(data, batch_size)
+        return [data] if batch_size is None else nests.slices(data, batch_size)
     if isinstance(data, keras.utils.PyDataset):
         return (data[index] for index in range(len(data)))
     return data

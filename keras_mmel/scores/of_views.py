@@ -21,6 +21,7 @@ from keras_mmel.scores.by_view import names_of_views
 from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.held_out import first_epoch
 from keras_mmel.scores.summary import named_scores
+from keras_mmel.tasks import nests
 from keras_mmel.tasks import preprocessing
 
 
@@ -174,7 +175,7 @@ class ViewScorer:
         checks.check_labels(labels, contract.sizes_of(x))
         if labels.teacher is not None:
             y = labels.label
-        x, y, weight = arrays.map_arrays(ops.convert_to_tensor, (x, y, weight))
+        x, y, weight = nests.map_arrays(ops.convert_to_tensor, (x, y, weight))
         if self._metrics is None:
             self._metrics = view_values.find_metrics(self._model, x, y)
         choices = None

@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_mmel import arrays
 from keras_mmel import contract
+from keras_mmel.tasks import nests
 
 # Groups or examples of arrays that are prepared at once.
 _AT_ONCE = 256
@@ -77,13 +78,13 @@ def prepare(
 
     # In Python, not in a graph, which takes seconds to trace for a tokenizer.
     def call(x, y, sample_weight):
-        data = preprocess(arrays.map_arrays(_for_python, x), y, sample_weight)
+        data = preprocess(nests.map_arrays(_for_python, x), y, sample_weight)
         prepared = keras.utils.unpack_x_y_sample_weight(data)
-        return arrays.map_arrays(arrays.to_numpy, prepared)
+        return nests.map_arrays(arrays.to_numpy, prepared)
 
     data = tuple(map(as_arrays, (x, y, sample_weight)))
-    parts = [_prepared(call, *part) for part in arrays.slices(data, _AT_ONCE)]
-    return arrays.map_arrays(lambda *leaves: np.concatenate(leaves), *parts)
+    parts = [_prepared(call, *part) for part in nests.slices(data, _AT_ONCE)]
+    return nests.map_arrays(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _check_texts(model, x):
