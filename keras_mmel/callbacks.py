@@ -70,8 +70,7 @@ class LambdaSchedule(OfMMELModel):
         setattr(self.model, self._name, self.schedule(epoch))
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            logs[self._name] = getattr(self.model, self._name)
+        logs[self._name] = getattr(self.model, self._name)
 
 
 class ViewScores(keras.callbacks.Callback):
@@ -141,8 +140,6 @@ class ViewScores(keras.callbacks.Callback):
             )
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is None:
-            return
         # As `fit` does around `evaluate`, unless they are in the model already.
         swaps = [
             callback

@@ -94,6 +94,7 @@ PRIVATE = {
 # Modules that are no public part of what they belong to.
 IMPORTED = {
     "keras.src.backend.common.tensor_attributes",
+    "keras.src.metrics.reduction_metrics",
     "tensorflow.python.framework",
 }
 PYTHONS = {"_exit", "_replace"}  # of `os`, and of named tuples

@@ -39,17 +39,12 @@ def read_record(
         The record, or None where the run is not finished.
 
     Raises:
-        ValueError: If the file is no record, or one of other settings.
+        ValueError: If the file is of other settings.
     """
     if not path.exists():
         return None
-    try:
-        record = json.loads(path.read_text())
-        of_file = dict(record["settings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} is no record of a run. Delete it to make the run again."
-        ) from error
+    record = json.loads(path.read_text())
+    of_file = record["settings"]
     different = {
         name: (of_file.get(name), value)
         for name, value in settings.items()

@@ -12,6 +12,7 @@ from keras_mmel import contract
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.objectives import Objective
 from keras_mmel.objectives import get
+from keras_mmel.tasks.nests import take
 from keras_mmel.training import replicas
 from keras_mmel.training.wrapped import own_methods
 
@@ -130,18 +131,14 @@ def plain_arrays(
     others = np.argmax(chance * mask[:, None, :], axis=2)
     chosen = np.where(mask, np.arange(views), others)
     rows = np.repeat(np.arange(count), views)
+    of_views = rows, chosen.ravel()
 
-    def pick(nest, *index):
-        return keras.tree.map_structure(
-            lambda t: None if t is None else np.asarray(t)[index], nest
-        )
-
-    views = pick(x["views"], rows, chosen.ravel())
+    views = take(x["views"], of_views)
     labels = contract.split_labels(y)
-    label = pick(labels.label, rows)
+    label = take(labels.label, rows)
     if labels.of_views is not None:
-        label = pick(labels.of_views, rows, chosen.ravel())
-    return _weighted(views, weight), label, pick(weight, rows)
+        label = take(labels.of_views, of_views)
+    return _weighted(views, weight), label, take(weight, rows)
 
 
 def plain_batches(groups: Any, seed: int) -> Any:

@@ -54,21 +54,15 @@ def paired_difference(
     paired_difference([2.0, 3.0, 5.0], [1.0, 3.0, 3.0]).mean  # 1.0
     ```
     """
-    scores = np.asarray(values, float)
-    of_baseline = np.asarray(baseline, float)
-    if scores.shape != of_baseline.shape or scores.ndim != 1 or not len(scores):
-        raise ValueError(
-            "Paired runs need one score of each method for every seed. "
-            f"Received: {scores.shape} and {of_baseline.shape}"
-        )
-    differences = scores - of_baseline
+    pairs = zip(values, baseline, strict=True)
+    differences = np.array([value - other for value, other in pairs])
     mean = float(differences.mean())
     # The t of differences that are alike up to rounding would be noise.
     if np.ptp(differences) <= 1e-12 * max(1.0, abs(mean)):
         end = mean if len(differences) > 1 else math.nan
         return Difference(mean, end, end, math.nan, len(differences))
     stats = extras.need("scipy.stats", "examples")
-    test = stats.ttest_rel(scores, of_baseline)
+    test = stats.ttest_1samp(differences, 0.0)
     low, high = map(float, test.confidence_interval(0.95))
     p, seeds = float(test.pvalue), len(differences)
     return Difference(mean, low, high, p, seeds)

@@ -82,25 +82,21 @@ def check_pair(found: Any) -> tuple:
     )
 
 
-def check_labels_of_views(labels: Any, of_views: Any) -> None:
-    """Raises ValueError unless labels keep their dtype.
+def check_label(label: tf.Tensor, of_views: tf.Tensor) -> None:
+    """Raises ValueError unless a label keeps its dtype.
 
     Classes that became fractions would be cut to other classes.
 
     Args:
-        labels: A nest of them.
-        of_views: What was made of it, a nest of the same structure.
+        label: Of an example, or of a batch.
+        of_views: What was made of it.
     """
-
-    def check(label, views):
-        if label.dtype != views.dtype:
-            raise ValueError(
-                "Labels that move with the views must keep their dtype: move "
-                "classes without interpolation, and cast them. "
-                f"Received: {views.dtype.name} for {label.dtype.name}"
-            )
-
-    tf.nest.map_structure(check, labels, of_views)
+    if label.dtype != of_views.dtype:
+        raise ValueError(
+            "Labels that move with the views must keep their dtype: move "
+            "classes without interpolation, and cast them. "
+            f"Received: {of_views.dtype.name} for {label.dtype.name}"
+        )
 
 
 def check_same_order(dataset: tf.data.Dataset) -> None:
@@ -136,19 +132,48 @@ def count_batches(examples: int, batch_size: int, drop_remainder: bool) -> int:
     Raises:
         ValueError: If there would be none.
     """
-    if examples == 0:
-        raise ValueError("`dataset` must not be empty. Received: 0 examples")
-    if drop_remainder and 0 < examples < batch_size:
-        raise ValueError(
-            "`batch_size` must not exceed the number of examples with "
-            "`drop_remainder=True`: there would be no batch. "
-            f"Received: batch_size={batch_size}, {examples} examples"
-        )
     if examples < 0:
         return examples
-    if drop_remainder:
-        return examples // batch_size
-    return -(-examples // batch_size)
+    num_batches = examples // batch_size
+    if not drop_remainder and examples % batch_size:
+        num_batches += 1
+    if num_batches == 0:
+        raise ValueError(
+            "`dataset` must not be empty, and with `drop_remainder=True` not "
+            "smaller than `batch_size`: there would be no batch. "
+            f"Received: batch_size={batch_size}, {examples} examples"
+        )
+    return num_batches
+
+
+def single_images(
+    function: str, images: Any, margin: str, pixels: int
+) -> tf.Tensor:
+    """Returns a batch of images as a tensor, or raises.
+
+    Args:
+        function: What was given them, for the message.
+        images: (batch, height, width, channels).
+        margin: The argument that says by how much they move.
+        pixels: Its value.
+
+    Returns:
+        The images.
+
+    Raises:
+        ValueError: If they have another rank, are a nest, or so small that
+            nothing might be left of them.
+    """
+    shape = getattr(images, "shape", ())
+    if len(shape) != 4 or pixels >= min(shape[1:3]):
+        raise ValueError(
+            f"`{function}` must get single images (height, width, channels), "
+            f"larger than `{margin}`: unbatch a dataset of batches, and give "
+            "gray images a channel, image[..., None]. "
+            f"Received: {margin}={pixels}, {type(images).__name__} "
+            f"{tuple(shape[1:])}"
+        )
+    return tf.convert_to_tensor(images)
 
 
 def check_view(original: tf.Tensor, views: tf.Tensor, num_views: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
+from keras_mmel.data import arguments
 from keras_mmel.data.randomness import seeds as seeds_lib
 
 # Augmented views for which the table of `_cut` costs less than it saves.
@@ -50,13 +51,9 @@ def crop_and_flip(padding: int = 4, flip: bool = True) -> Callable:
 
     def augment(images, *labels_and_seeds):
         *labels, seeds = labels_and_seeds
-        if tf.nest.is_nested(images):
-            raise ValueError(
-                "`crop_and_flip` must get images alone, not a structure. "
-                f"Received: {images}"
-            )
-        images = tf.convert_to_tensor(images)
-        _check_images(images.shape, padding)
+        images = arguments.single_images(
+            "crop_and_flip", images, "padding", padding
+        )
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         draws = draw_crops(seeds, padding, flip)
 
@@ -133,19 +130,3 @@ def _cut(images, rows, columns, flips, padding):
     views = tf.gather(tf.reshape(table, [-1, row_size]), index)
     shape = [batch, rows.shape[1], height - 2 * padding, -1, channels]
     return tf.reshape(views, shape)
-
-
-def _check_images(shape, padding):
-    if shape.rank != 4:
-        raise ValueError(
-            "`crop_and_flip` must get single images (height, width, channels); "
-            "unbatch a dataset of batches first, or give gray images a "
-            "channel, image[..., None]. "
-            f"Received: images of shape {tuple(shape[1:])}"
-        )
-    if padding >= min(shape[1:3]):
-        raise ValueError(
-            "`padding` must be smaller than the image: a crop could show "
-            "nothing else. "
-            f"Received: padding={padding}, images of shape {tuple(shape[1:])}"
-        )

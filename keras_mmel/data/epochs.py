@@ -167,12 +167,7 @@ def _counted(counter, batches, num_batches):
 
     @tf.autograph.experimental.do_not_convert
     def at_the_end(unused):
-        epoch = counter._read(_FILLED)
-        not_empty = tf.debugging.Assert(
-            epoch >= 0, ["`dataset` must not be empty. Received: no batch"]
-        )
-        with tf.control_dependencies([not_empty]):
-            finished = counter._finish(epoch)
+        finished = counter._finish(counter._read(_FILLED))
         with tf.control_dependencies([finished]):
             return filled.take(0)
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
@@ -78,7 +77,7 @@ def grid_views(
         transformed = [transform(*inputs) for transform in functions]
         for place, views in enumerate(transformed):
             views = arguments.check_pair(views) if augment_labels else (views,)
-            arguments.check_labels_of_views(inputs[1:], views[1:])
+            tf.nest.map_structure(arguments.check_label, inputs[1:], views[1:])
             transformed[place] = views
 
         # A leaf of x, and what each transformation made of that leaf.
@@ -90,7 +89,7 @@ def grid_views(
                         f"example, {original.shape}. Received: {view.shape}"
                     )
             leaves = [original, *views]
-            dtype = _common_dtype([leaf.dtype for leaf in leaves])
+            dtype = keras.backend.result_type(*(t.dtype.name for t in leaves))
             return tf.stack([tf.cast(leaf, dtype) for leaf in leaves])
 
         of_views = tf.nest.map_structure(join, inputs, *transformed)
@@ -110,10 +109,6 @@ def grid_views(
 _ROWS = {"original", "mean", "worst of each", "mean prediction", "its spread"}
 
 
-def _is_text(name):
-    return isinstance(name, str)
-
-
 def _with_names(transformations):
     """Names of the views, or None, and the functions that make them."""
     names, functions = None, transformations
@@ -122,17 +117,10 @@ def _with_names(transformations):
         functions = transformations.values()
     functions = list(functions)
     own = names[1:] if names else []
-    if not functions or _ROWS & {*own} or not all(map(_is_text, own)):
+    are_strings = all(isinstance(name, str) for name in own)
+    if not functions or not are_strings or _ROWS & {*own}:
         raise ValueError(
             "`transformations` must hold at least one function; names are "
             f"strings, and none of {sorted(_ROWS)}. Received: {own}"
         )
     return names, functions
-
-
-def _common_dtype(dtypes):
-    """What holds the values of all: floats, where there are any."""
-    floats = [dtype for dtype in dtypes if dtype.is_floating]
-    if floats:
-        return max(floats, key=lambda dtype: dtype.size)
-    return tf.as_dtype(np.result_type(*(d.as_numpy_dtype for d in dtypes)))

@@ -216,7 +216,8 @@ class _GroupRecipe:
         if self.num_augmented == 0:
             return tf.nest.map_structure(lambda leaf: leaf[:, None], inputs)
         augmented = self._augmented(inputs, self._seeds(example_ids, epoch))
-        arguments.check_labels_of_views(inputs[1:], augmented[1:])
+        augmented = tf.nest.map_structure(_to_float_of, inputs, augmented)
+        tf.nest.map_structure(arguments.check_label, inputs[1:], augmented[1:])
         return tf.nest.map_structure(self._with_original, inputs, augmented)
 
     def _rows_of_shard(self, rows):
@@ -262,6 +263,16 @@ class _GroupRecipe:
             return augmented
         original = tf.cast(original, augmented.dtype)[:, None]
         return tf.concat([original, augmented], axis=1)
+
+
+def _to_float_of(original, views):
+    """Views in the dtype of their originals, where both are floats.
+
+    NumPy draws doubles, and layers may compute in half precision.
+    """
+    if original.dtype.is_floating and views.dtype.is_floating:
+        return tf.cast(views, original.dtype)
+    return views
 
 
 def _buffer_size(size, shuffle_buffer):

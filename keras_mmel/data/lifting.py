@@ -61,7 +61,8 @@ def per_view(
             The result must have the shape of the image and either its dtype
             or, from integers, a float dtype and the same range of values: the
             original stays as it is, so scale images before, in the dataset,
-            or after, in `postprocess` or the model.
+            or after, in `postprocess` or the model. Floats of another
+            precision, such as NumPy's, become those of the image.
         labels: What the labels are that a layer of Keras moves with the image,
             for `augment_labels`: `"segmentation_masks"`, (height, width) or
             (height, width, channels), to the nearest pixel; or
@@ -72,8 +73,9 @@ def per_view(
         An augmentation for `group_views`.
 
     Raises:
-        TypeError: If it is neither a layer nor such a function, or takes
-            labels where there are none to move, or the other way round.
+        TypeError: If it is neither a layer nor a function; and, when the
+            dataset is made, if it takes other arguments, or labels where there
+            are none to move, or the other way round.
         ValueError: If it is a layer that mixes images of a batch, or does not
             move such labels as it moves the image; and, when the dataset is
             made, if it draws numbers that no seed controls.
@@ -93,13 +95,8 @@ def per_view(
         )
     if is_layer:
         make_view = _view_of_layer(layer_or_function, labels)
-    elif callable(layer_or_function):
-        make_view = _view_of_function(layer_or_function)
     else:
-        raise TypeError(
-            "`layer_or_function` must be a Keras layer or a function. "
-            f"Received: layer_or_function={layer_or_function!r}"
-        )
+        make_view = _view_of_function(layer_or_function)
     return PerView(layer_or_function, make_view)
 
 
@@ -183,13 +180,6 @@ def _view_of_function(function):
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         and (p.default is p.empty or p.name == "seed")
     ]
-    is_of_labels = len(names) == 3 and names[2] in _CHANCE
-    if not (is_of_labels or len(names) in (1, 2)) or names[0] in _CHANCE:
-        raise TypeError(
-            "`layer_or_function` must take (image), (image, seed) or (image, "
-            "rng); where labels move (image, label), also with seed or rng. "
-            f"Received: {function!r} with required arguments {names}"
-        )
 
     def view(seed, *inputs):
         # What comes after the inputs gets the seed, whatever it is called; by
@@ -203,11 +193,12 @@ def _view_of_function(function):
 
     def make_view(*specs):
         given, chances = names[: len(specs)], names[len(specs) :]
-        if len(given) < len(specs) or given[-1] in _CHANCE or chances[1:]:
+        takes_as_many = len(given) == len(specs) and len(chances) <= 1
+        if not takes_as_many or not set(_CHANCE).isdisjoint(given):
             raise TypeError(
-                "`layer_or_function` must take (image, label), (image, label, "
-                "seed) or (image, label, rng) with `augment_labels=True`, and "
-                "no label without it. "
+                "`layer_or_function` must take (image), (image, seed) or "
+                "(image, rng), and with `augment_labels=True` (image, label), "
+                "(image, label, seed) or (image, label, rng). "
                 f"Received: {function!r} with required arguments {names}"
             )
         if chances == ["rng"]:
@@ -221,24 +212,13 @@ def _view_of_numpy_function(function, specs):
     """Returns a view for `function(image, rng)`, or of a label as well."""
     lock = threading.Lock()
 
-    def as_it_was(before, made):
-        # What NumPy draws is float64, and floats become float64 with it.
-        dtype = np.asarray(before).dtype
-        is_double = made.dtype == "float64" and dtype.kind == "f"
-        return made.astype(dtype) if is_double else made
-
     def call(inputs, rng):
         # A copy, because the function may draw into its image; one view at a
         # time, because pipelines keep a state.
         copies = tf.nest.map_structure(np.array, inputs)
         with lock:
             made = function(*copies, rng=rng)
-        made = tf.nest.map_structure(np.asarray, made)
-        before, after = tf.nest.flatten(inputs), tf.nest.flatten(made)
-        if len(before) != len(after):  # which the caller's checks name
-            return made
-        leaves = list(map(as_it_was, before, after))
-        return tf.nest.pack_sequence_as(made, leaves)
+        return tf.nest.map_structure(np.asarray, made)
 
     # What shapes and dtypes it gives is known from a first call alone.
     example = chance.try_checked(function, call, specs)
@@ -311,11 +291,6 @@ def _call_layer(layer, labels, image, *label):
         # Preprocessing layers do that by themselves, others refuse uint8.
         return tf.cast(t, layer.compute_dtype) if t.dtype == tf.uint8 else t
 
-    def to_view(t, views):
-        # Half precision is for the model: the original is a view as well.
-        dtype = t.dtype if t.dtype.is_floating else views.dtype
-        return tf.cast(views[0], dtype)
-
     def is_flat(t):
         return labels == "segmentation_masks" and t.shape.rank == 2
 
@@ -333,13 +308,13 @@ def _call_layer(layer, labels, image, *label):
     batch = tf.nest.map_structure(lambda t: to_float(t)[None], image)
     if not label:
         views = layer(batch, training=True)
-        return tf.nest.map_structure(to_view, image, views)
+        return tf.nest.map_structure(lambda t: t[0], views)
     batch_of_labels = tf.nest.map_structure(
         lambda t: t[None, ..., None] if is_flat(t) else t[None], label[0]
     )
     views = layer({"images": batch, labels: batch_of_labels}, training=True)
     moved = tf.nest.map_structure(to_label, label[0], views[labels])
-    return to_view(image, views["images"]), moved
+    return views["images"][0], moved
 
 
 def _draws_alike(layer, call, specs):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_mmel.counts import check_count
+from keras_mmel.data import arguments
 from keras_mmel.data.randomness import seeds as seeds_lib
 from keras_mmel.formulas import is_number
 
@@ -74,15 +75,9 @@ def turn_and_shift(
     shift = check_count("shift", shift, 0)
 
     def augment(images, seeds):
-        shape = getattr(images, "shape", ())
-        if len(shape) != 4 or shift >= min(shape[1:3]):
-            raise ValueError(
-                "`turn_and_shift` must get single images (height, width, "
-                "channels), larger than `shift`; give gray ones a channel. "
-                f"Received: shift={shift}, {type(images).__name__} "
-                f"{tuple(shape[1:])}"
-            )
-        images = tf.convert_to_tensor(images)
+        images = arguments.single_images(
+            "turn_and_shift", images, "shift", shift
+        )
         seeds = tf.convert_to_tensor(seeds, tf.int32)
         batch, views = tf.shape(seeds)[0], seeds.shape[1]
         keys = tf.bitcast(tf.reshape(seeds, (-1, 2)), tf.uint64)

@@ -95,24 +95,24 @@ class ViewWeights(OfMMELModel):
         super().__init__()
         if every_n_steps is not None:
             counts.check_count("every_n_steps", every_n_steps, minimum=1)
+            # Keras waits for the log of every step where a callback has this
+            # method, so that it is only there where it is needed.
+            self.on_train_batch_end = self._after_batch
         self.every_n_steps = every_n_steps
         self.save_to = save_to
         self.probe = probes.make_probe(probe, num_groups)
+        views = [x["views"] for x, _ in self.probe.batches]
         self.run = Run(
             mask=self.probe.mask,
             view_names=[str(name) for name in view_names or ()],
             classes=probes.classes_of(self.probe),
             class_names=None if class_names is None else [*class_names],
-            images=probes.images_of(self.probe),
-            texts=probes.texts_of(self.probe, tokenizer),
+            images=probes.images_of(views),
+            texts=probes.texts_of(views, tokenizer),
         )
         self.log_dir = log_dir
         self._writer: Any = None
         self._epoch = 0
-        if every_n_steps:
-            # Keras waits for the log of every step where a callback has this
-            # method, so that it is only there where it is needed.
-            self.on_train_batch_end = self._after_batch
 
     def on_train_begin(self, logs=None):
         if not self.run.steps:

@@ -8,7 +8,6 @@ import numpy as np
 from keras_mmel import extras
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.pages import figures
-from keras_mmel.pages import pictures
 
 # Okabe and Ito's colours: told apart by all readers and on grey print.
 _BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
@@ -142,8 +141,7 @@ def _draw_losses(axes, run):
     for name, (label, color) in _LOSSES.items():
         x, values = _curve(run, name)
         if values.size:
-            marker = "." if values.size < 30 else None
-            axes.plot(x, values, color=color, label=label, marker=marker)
+            axes.plot(x, values, color=color, label=label, marker=".")
             lowest = min(lowest, values.min())
     # A logarithmic axis needs something to show, and nothing at or below 0.
     if 0 < lowest < np.inf:
@@ -239,26 +237,32 @@ def draw_weights(figure: Any, run: Run) -> None:
 
 def _draw_groups(figure, run, rows):
     """A row for each group: its views, and below each a bar for its weight."""
-    groups = run.records[-1].uneven[:rows]
-    weights, is_real = run.weights[-1][groups], run.mask[groups]
-    images = np.asarray(run.images)[groups]
-    images = np.where(is_real[..., None, None, None], images, 255)
-    picture = pictures.grid(images, np.where(is_real, weights, np.nan))
-    height, width = picture.shape[:2]
-    rows, columns = weights.shape
-    tall, wide = height / rows, width / columns
-    size = max(columns, 4)
-    figure.set_size_inches(size + 0.5, (size - 0.5) * height / width + 0.5)
+    groups, weights = run.records[-1].uneven[:rows], run.weights[-1]
+    _, columns, height, width, _ = np.shape(run.images)
+    # Pictures are 0.9 wide, in columns of 1 and rows of this height.
+    tall = 0.9 * height / width
+    step = tall + 0.4
+    figure.set_size_inches(columns + 1, len(groups) * step + 0.5)
     axes = figure.subplots()
-    axes.imshow(picture, interpolation="nearest")
-    for row, column in np.argwhere(is_real):
-        weight = weights[row, column]
-        is_heavy = weight > 1 / max(run.counted[groups[row]].sum(), 1)
-        x, y = wide * (column + 0.95), tall * (row + 0.9)
-        font = {"fontsize": 8, "fontweight": "bold" if is_heavy else "normal"}
-        axes.text(x, y, f"{weight:.2f}", font, ha="right", va="center")
-    axes.set_xticks(wide * (np.arange(columns) + 0.5), run.view_names)
+    for row, group in enumerate(groups):
+        equal_share = 1 / max(run.counted[group].sum(), 1)
+        bottom = row * step + tall
+        for view in np.flatnonzero(run.mask[group]):
+            picture = run.images[group, view][..., :3]
+            picture = picture.repeat(3 // picture.shape[-1], axis=-1)
+            place = (view, view + 0.9, bottom, row * step)
+            axes.imshow(picture, extent=place, interpolation="nearest")
+            weight = weights[group, view]
+            shares = 0.9, 0.9 * np.nan_to_num(weight)
+            colors = "#e2e2e2", _ORANGE
+            axes.barh(bottom + 0.1, shares, 0.1, left=view, color=colors)
+            font = {"fontsize": 8, "ha": "right", "va": "center"}
+            font["fontweight"] = "bold" if weight > equal_share else "normal"
+            axes.text(view + 0.9, bottom + 0.24, f"{weight:.2f}", font)
+    axes.set(xlim=(-0.1, columns), ylim=(len(groups) * step, -0.1))
+    axes.set_xticks(np.arange(columns) + 0.45, run.view_names)
     names = [run.group_name(group).replace(", ", "\n") for group in groups]
-    axes.set_yticks(tall * (np.arange(rows) + 0.5), names, parse_math=False)
+    middles = step * np.arange(len(groups)) + tall / 2
+    axes.set_yticks(middles, names, parse_math=False)
     axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
     axes.spines[:].set_visible(False)

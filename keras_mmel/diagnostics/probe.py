@@ -4,7 +4,6 @@ Below it is what the groups hold to look at: their classes, images and texts.
 """
 
 import dataclasses
-import operator
 from typing import Any
 
 import keras
@@ -17,6 +16,7 @@ from keras_mmel.losses import checks
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
+from keras_mmel.tasks.nests import take
 from keras_mmel.tasks.preprocessing import DECODED
 
 # Groups that go through the model at once, at most.
@@ -54,19 +54,11 @@ def make_probe(data: Any, num_groups: int) -> Probe:
             than the contract's, or `num_groups` is below 1.
     """
     left = counts.check_count("num_groups", num_groups, minimum=1)
-    try:
-        whole_batches = iter(held_out.batches_of(data))
-    except TypeError:
-        raise ValueError(
-            "`probe` must be `(x, y)` with groups in x, or an iterable of such "
-            f"batches. Received: a {type(data).__name__}"
-        ) from None
     batches: list = []
-    for batch in whole_batches:
-        first_rows = operator.itemgetter(slice(left))
-        arrays = keras.tree.map_structure(first_rows, _checked(batch))
-        batches.extend(held_out.batches_of(arrays, _AT_ONCE))
-        left -= len(keras.tree.flatten(arrays)[0])
+    for batch in held_out.batches_of(data):
+        first = take(_checked(batch), slice(left))
+        batches.extend(held_out.batches_of(first, _AT_ONCE))
+        left -= len(keras.tree.flatten(first)[0])
         if not left:
             break
     if not batches:
@@ -148,28 +140,28 @@ def _whole_numbers(label):
     return whole if (whole == label).all() and (whole >= 0).all() else None
 
 
-def images_of(probe: Probe) -> np.ndarray | None:
+def images_of(batches: list) -> np.ndarray | None:
     """Small pictures of the views.
 
     Args:
-        probe: The groups.
+        batches: The `"views"` of each batch.
 
     Returns:
         Uint8 `(groups, num_views, height, width, channels)`; None where there
         are no images, or of sizes that have no common grid.
     """
-    images: list = [pictures.find_images(x["views"]) for x, _ in probe.batches]
+    images: list = [pictures.find_images(views) for views in batches]
     shapes = {None if i is None else i.shape[1:] for i in images}
     if None in shapes or len(shapes) > 1:
         return None
     return pictures.thumbnails(np.concatenate(images))
 
 
-def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
+def texts_of(batches: list, tokenizer: Any = None) -> list[list[str]] | None:
     """The views of each group as text.
 
     Args:
-        probe: The groups.
+        batches: The `"views"` of each batch.
         tokenizer: None, or something with a `vocabulary` that tells the pieces
             of the token ids among the inputs.
 
@@ -178,33 +170,23 @@ def texts_of(probe: Probe, tokenizer: Any = None) -> list[list[str]] | None:
         between them; None without a tokenizer, unless the inputs are texts.
 
     Raises:
-        ValueError: If there is a tokenizer without a vocabulary, or no token
-            ids, or such that it does not have.
+        ValueError: If there is a tokenizer, and no token ids, or such that it
+            does not have.
     """
     if tokenizer is None:
-        return _strings(probe)
-    if not hasattr(tokenizer, "vocabulary"):
-        raise ValueError(
-            "`tokenizer` must have a `vocabulary`, a list of the pieces. "
-            f"Received: a {type(tokenizer).__name__}"
-        )
-    decoded = (_decoded(x["views"], tokenizer) for x, _ in probe.batches)
-    return sum(decoded, [])
+        return _strings(batches)
+    return sum((_decoded(views, tokenizer) for views in batches), [])
 
 
-def _strings(probe):
+def _strings(batches):
     """The views that are strings, or None."""
     texts: list = []
-    for x, _ in probe.batches:
-        leaves = keras.tree.flatten(x["views"])
-        if any(
-            leaf.dtype.kind not in "OSU" or leaf.ndim != 2 for leaf in leaves
-        ):
+    for views in batches:
+        leaves = keras.tree.flatten(views)
+        if any(t.dtype.kind not in "OSU" or t.ndim != 2 for t in leaves):
             return None
-        for group in zip(*map(DECODED, leaves), strict=True):
-            texts.append(
-                [" ‖ ".join(view) for view in zip(*group, strict=True)]
-            )
+        sentences = np.stack([DECODED(leaf) for leaf in leaves], axis=-1)
+        texts += [[" ‖ ".join(view) for view in group] for group in sentences]
     return texts
 
 
@@ -223,12 +205,10 @@ def _decoded(views, tokenizer):
             f"the vocabulary. Received: {ids.min()} to {ids.max()}"
         )
     is_token = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
+    pieces = np.array(vocabulary, object)[ids]
     return [
-        [
-            _joined([vocabulary[token] for token in view_ids[view_is_token]])
-            for view_ids, view_is_token in zip(*of_group, strict=True)
-        ]
-        for of_group in zip(ids, is_token, strict=True)
+        [_joined(view[keep]) for view, keep in zip(*of_group, strict=True)]
+        for of_group in zip(pieces, is_token, strict=True)
     ]
 
 

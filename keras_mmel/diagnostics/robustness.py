@@ -17,6 +17,7 @@ from keras_mmel.pages import page
 from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
 from keras_mmel.scores.of_views import ViewScorer
+from keras_mmel.tasks import nests
 
 _AT_ONCE = 32
 _CLASSES, _CONFUSED, _EXAMPLES = 20, 12, 6  # at most
@@ -166,12 +167,11 @@ class _Card:
             kinds = ("original_loss", "mean_loss", "worst_loss")
             losses = [(kind, f"{self.scores[kind]:.4g}") for kind in kinds]
             return page.tiles([*losses, rate])
+        of_examples = self.right.sum(axis=1) / self.mask.sum(axis=1)
         shares = {
             "right as they are": self.right[:, 0].mean(),
-            "right, mean of the views": np.mean(
-                self.right.sum(1) / self.mask.sum(1)
-            ),
-            "right under every view": (self.right == self.mask).all(1).mean(),
+            "right, mean of the views": of_examples.mean(),
+            "right under every view": (of_examples == 1).mean(),
         }
         for accuracy in [*self.scores.mean_prediction.values()][:1]:
             shares["right by the mean prediction"] = accuracy
@@ -272,15 +272,12 @@ class _Card:
         counts = self.broken.sum(axis=1)
         sure = np.where(self.broken, self.found.confidence, 0).max(axis=1)
         order = np.lexsort((-sure, -counts))
+        rows = [(at, np.flatnonzero(self.broken[at])) for at in order]
+        by_several = [row for row in rows if len(row[1]) > 1]
+        by_one = [row for row in rows if len(row[1]) == 1]
         return {
-            heading: [
-                (at, np.flatnonzero(self.broken[at]))
-                for at in order[fits[order]][:_EXAMPLES]
-            ]
-            for heading, fits in (
-                ("They break under most views", counts > 1),
-                ("One view alone breaks them", counts == 1),
-            )
+            "They break under most views": by_several[:_EXAMPLES],
+            "One view alone breaks them": by_one[:_EXAMPLES],
         }
 
     def _class(self, label):
@@ -295,7 +292,7 @@ class _Card:
         return f"{name}: {predicted} ({self.found.confidence[at, view]:.2f})"
 
     def _picked(self, groups, wanted):
-        """Some groups, by their places in order, to look at."""
+        """The views of some groups, by their places in order, in batches."""
         batches, start = [], 0
         with held_out.first_epoch(groups):
             for batch in held_out.batches_of(groups, _AT_ONCE):
@@ -304,12 +301,7 @@ class _Card:
                 rows = wanted[(wanted >= start) & (wanted < end)] - start
                 start = end
                 if rows.size:
-                    batches.append(
-                        keras.tree.map_structure(
-                            lambda leaf, rows=rows: np.asarray(leaf)[rows],
-                            tuple(batch),
-                        )
-                    )
+                    batches.append(nests.take(tuple(batch), rows))
         again = self.scorer(batches).view_values.loss
         if not np.allclose(
             again[:, 0], self.losses[wanted, 0], 1e-2, 1e-3, equal_nan=True
@@ -319,6 +311,4 @@ class _Card:
                 "every pass, such as `image_dataset_from_directory` gives with "
                 "`shuffle=False`. Received: others in a second pass"
             )
-        return probe.Probe(
-            [({"views": b[0]["views"]}, None) for b in batches], np.empty(0)
-        )
+        return [batch[0]["views"] for batch in batches]

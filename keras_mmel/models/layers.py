@@ -1,6 +1,5 @@
 """Pieces that the residual networks share."""
 
-import math
 from collections.abc import Callable
 from collections.abc import Sequence
 
@@ -48,11 +47,6 @@ def decay_penalty(weight_decay: float) -> keras.regularizers.Regularizer | None:
         Loshchilov, Hutter: [Decoupled Weight Decay Regularization](
         https://arxiv.org/abs/1711.05101), for the two rules.
     """
-    if not math.isfinite(weight_decay) or weight_decay < 0:
-        raise ValueError(
-            "`weight_decay` must be finite and not negative. "
-            f"Received: {weight_decay}"
-        )
     return keras.regularizers.L2(weight_decay / 2) if weight_decay else None
 
 

@@ -6,13 +6,15 @@ data is escaped: the parts take text, and `Html` where they say so.
 
 import html
 import importlib.resources
-import unicodedata
+import re
+import string
 from collections.abc import Sequence
 
 from keras_mmel.pages.words import mark
 
-_STYLE = importlib.resources.files(__package__).joinpath("page.css")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_FILES = importlib.resources.files(__package__)
+# HTML has no way to write control characters; a sign stands in for them.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Html(str):
@@ -23,12 +25,7 @@ def escape(text: str) -> Html:
     """Text as markup; `Html` stays what it is."""
     if isinstance(text, Html):
         return text
-    # HTML has no way to write control characters; a sign stands in for them.
-    shown = "".join(
-        "\ufffd" if unicodedata.category(c) == "Cc" and c not in "\n\t" else c
-        for c in text
-    )
-    return Html(html.escape(shown))
+    return Html(html.escape(_CONTROL.sub("\ufffd", text)))
 
 
 def page(title: str, subtitle: str, sections: Sequence[Html]) -> str:
@@ -42,16 +39,12 @@ def page(title: str, subtitle: str, sections: Sequence[Html]) -> str:
     Returns:
         The HTML of one file.
     """
-    title = escape(title)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{title}</title><style>{_STYLE.read_text('utf-8')}</style></head>"
-        '<body><main class="mmel">\n'
-        f'<h1>{title}</h1><p class="note">{escape(subtitle)}</p>\n'
-        + "\n".join(sections)
-        + "\n</main></body></html>\n"
+    template = string.Template(_FILES.joinpath("page.html").read_text("utf-8"))
+    return template.substitute(
+        title=escape(title),
+        subtitle=escape(subtitle),
+        style=_FILES.joinpath("page.css").read_text("utf-8"),
+        sections="\n".join(sections),
     )
 
 

@@ -1,4 +1,4 @@
-"""Views of images as small pictures of bytes, in a grid, and as HTML."""
+"""Views of images as small pictures of bytes, and as HTML."""
 
 import base64
 import io
@@ -15,8 +15,6 @@ from keras_mmel.pages import page
 LARGEST_SIDE = 64
 # Bytes up to here are of another scale, as digits from 0 to 16 are.
 _DARK = 31
-_INK = (213, 94, 0)
-_TRACK = (226, 226, 226)
 
 
 def find_images(views: Any) -> np.ndarray | None:
@@ -82,38 +80,6 @@ def thumbnails(images: np.ndarray) -> np.ndarray:
         low, high = np.percentile(images, [1, 99], axis=(0, 1, 2, 3))
         images = (images - low) / np.maximum(high - low, 1e-12)
     return np.round(255 * np.clip(images, 0, 1)).astype("uint8")
-
-
-def grid(pictures: Any, weights: Any) -> np.ndarray:
-    """A row for each group: its views, and below each a bar for its weight.
-
-    Args:
-        pictures: Uint8 `(rows, columns, height, width, channels)`.
-        weights: Shape `(rows, columns)`: width of the bars, from 0 to 1.
-
-    Returns:
-        Uint8 `(height, width, 3)`.
-
-    Example:
-
-    ```python
-    grid(np.zeros((2, 3, 8, 8, 1), "uint8"), np.ones((2, 3))).shape
-    # (26, 30, 3)
-    ```
-    """
-    pictures = np.asarray(pictures)[..., :3]
-    rows, columns, height, width, _ = pictures.shape
-    gap, bar = max(width // 16, 1), max(height // 10, 2)
-    top = gap + height + 1
-    shape = (rows, columns, top + bar + gap, width + 2 * gap, 3)
-    cells = np.full(shape, 255, "uint8")
-    cells[:, :, gap : gap + height, gap : gap + width] = pictures
-    filled = np.round(np.clip(np.nan_to_num(weights), 0, 1) * width)
-    is_filled = np.arange(width) < filled[..., None]
-    colors = np.where(is_filled[..., None], _INK, _TRACK)
-    cells[:, :, top : top + bar, gap : gap + width] = colors[:, :, None]
-    cells = cells.transpose(0, 2, 1, 3, 4)
-    return cells.reshape(rows * cells.shape[1], columns * cells.shape[3], 3)
 
 
 def image(picture: np.ndarray, name: str) -> page.Html:

@@ -95,13 +95,10 @@ class ScoresByView(dict[str, float]):
             Rows of cells, accuracies and calibration errors in percent. An NLL
             that is the loss is left out.
         """
-        losses = [*self.by_view["loss"].values()]
-        names = [
-            name
-            for name, of_views in self.by_view.items()
-            if name != "nll"
-            or not np.allclose([*of_views.values()], losses, equal_nan=True)
-        ]
+        names, losses = [*self.by_view], [*self.by_view["loss"].values()]
+        nlls = [*self.by_view.get("nll", {}).values()]
+        if nlls and np.allclose(nlls, losses, equal_nan=True):
+            names.remove("nll")
         rows: dict[str, dict] = {
             view: {name: self.by_view[name][view] for name in names}
             for view in self.view_names

@@ -1,13 +1,13 @@
 """Held-out data in the forms that Keras takes: arrays, `PyDataset`, batches."""
 
 import contextlib
-import operator
 from collections.abc import Iterator
 from typing import Any
 
 import keras
 
 from keras_mmel import contract
+from keras_mmel.tasks import nests
 
 
 def batches_of(data: Any, batch_size: int | None = None) -> Any:
@@ -31,7 +31,7 @@ def batches_of(data: Any, batch_size: int | None = None) -> Any:
     ```
     """
     if isinstance(data, (tuple, list)) and data and contract.is_group(data[0]):
-        return [data] if batch_size is None else _slices(data, batch_size)
+        return [data] if batch_size is None else nests.slices(data, batch_size)
     if isinstance(data, keras.utils.PyDataset):
         return (data[index] for index in range(len(data)))
     return data
@@ -102,10 +102,3 @@ def first_epoch(batches: Any) -> Iterator[None]:
     finally:
         for counter, epoch in before:
             counter.set_epoch(epoch)
-
-
-def _slices(arrays: Any, size: int) -> Iterator:
-    examples = len(keras.tree.flatten(arrays)[0])
-    for start in range(0, examples, size):
-        rows = slice(start, start + size)
-        yield keras.tree.map_structure(operator.itemgetter(rows), arrays)

@@ -11,8 +11,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_mmel import arrays
 from keras_mmel import contract
-from keras_mmel.arrays import to_numpy
 from keras_mmel.losses import checks
 from keras_mmel.scores import view_values
 from keras_mmel.scores.by_view import ScoresByView
@@ -21,6 +21,7 @@ from keras_mmel.scores.by_view import names_of_views
 from keras_mmel.scores.held_out import batches_of
 from keras_mmel.scores.held_out import first_epoch
 from keras_mmel.scores.summary import named_scores
+from keras_mmel.tasks import nests
 from keras_mmel.tasks import preprocessing
 
 
@@ -174,10 +175,7 @@ class ViewScorer:
         checks.check_labels(labels, contract.sizes_of(x))
         if labels.teacher is not None:
             y = labels.label
-        x, y, weight = keras.tree.map_structure(
-            lambda t: None if t is None else ops.convert_to_tensor(t),
-            (x, y, weight),
-        )
+        x, y, weight = nests.map_arrays(ops.convert_to_tensor, (x, y, weight))
         if self._metrics is None:
             self._metrics = view_values.find_metrics(self._model, x, y)
         choices = None
@@ -187,7 +185,7 @@ class ViewScorer:
         with _no_gradient():
             values = self._step(x, y, weight, choices)
         return keras.tree.map_structure(
-            lambda value: to_numpy(value).astype("float64"), values
+            lambda value: arrays.to_numpy(value).astype("float64"), values
         )
 
     def _values(self, *batch):

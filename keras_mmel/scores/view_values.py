@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import keras
 from keras import ops
+from keras.src.metrics.reduction_metrics import reduce_to_samplewise_values
 
 from keras_mmel import arrays
 from keras_mmel import contract
@@ -219,13 +220,9 @@ def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
         if not len(value.shape):  # of the batch, not of examples
             continue
         mask = arrays.keras_mask(said)
-        # As in Keras, which looks at the mask of values if it weighs them.
-        if mask is not None or (is_weighted and weights):
-            own = arrays.keras_mask(value)
-            if mask is None or own is None:
-                mask = own if mask is None else mask
-            else:
-                mask = ops.logical_and(mask, own)
+        if mask is None and is_weighted and weights:
+            # As in Keras, which looks at the mask of values if it weighs them.
+            mask = ops.ones((ops.shape(value)[0], 1))
         counted = keras.tree.map_structure(sizes.group, _counted(value, mask))
         if is_weighted and weights and weights[output] is not None:
             of_examples = checks.per_example(weights[output])[:, None]
@@ -236,20 +233,10 @@ def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
 
 def _counted(value, mask):
     """The `Counted` of rows, as Keras's mean takes values and their mask."""
-    value = ops.cast(value, "float32")
-    rows = ops.shape(value)[0]
-    if mask is None:
-        of_rows = ops.mean(ops.reshape(value, (rows, -1)), axis=1)
-        return Counted(of_rows, ops.ones_like(of_rows))
-    mask = ops.cast(mask, "float32")
-    if len(mask.shape) == len(value.shape) + 1:
-        mask = ops.squeeze(mask, -1)
-    for _ in range(len(mask.shape), len(value.shape)):
-        value = ops.mean(value, axis=-1)
-    value = ops.where(mask > 0, value, 0.0)
-    count = ops.mean(ops.reshape(mask, (rows, -1)), axis=1)
-    total = ops.mean(ops.reshape(value, (rows, -1)), axis=1)
-    return Counted(ops.divide_no_nan(total, count), count)
+    mean, count = reduce_to_samplewise_values(value, mask, ops.mean, "float32")
+    if count is None:
+        return Counted(mean, ops.ones_like(mean))
+    return Counted(ops.divide_no_nan(mean, count), count)
 
 
 def _classified(output):

@@ -11,8 +11,9 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_mmel import arrays
 from keras_mmel import contract
-from keras_mmel.arrays import to_numpy
+from keras_mmel.tasks import nests
 
 # Groups or examples of arrays that are prepared at once.
 _AT_ONCE = 256
@@ -77,16 +78,13 @@ def prepare(
 
     # In Python, not in a graph, which takes seconds to trace for a tokenizer.
     def call(x, y, sample_weight):
-        data = preprocess(_each(_for_python, x), y, sample_weight)
-        return _each(to_numpy, keras.utils.unpack_x_y_sample_weight(data))
+        data = preprocess(nests.map_arrays(_for_python, x), y, sample_weight)
+        prepared = keras.utils.unpack_x_y_sample_weight(data)
+        return nests.map_arrays(arrays.to_numpy, prepared)
 
-    arrays = tuple(map(as_arrays, (x, y, sample_weight)))
-    parts = []
-    for start in range(0, len(keras.tree.flatten(arrays[0])[0]), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        part = _each(lambda leaf, rows=rows: leaf[rows], arrays)
-        parts.append(_prepared(call, *part))
-    return _each(lambda *leaves: np.concatenate(leaves), *parts)
+    data = tuple(map(as_arrays, (x, y, sample_weight)))
+    parts = [_prepared(call, *part) for part in nests.slices(data, _AT_ONCE)]
+    return nests.map_arrays(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _check_texts(model, x):
@@ -205,9 +203,3 @@ def _for_python(leaf):
 DECODED = np.frompyfunc(
     lambda text: text.decode() if isinstance(text, bytes) else text, 1, 1
 )
-
-
-def _each(function, *nests):
-    return keras.tree.map_structure(
-        lambda *leaves: None if leaves[0] is None else function(*leaves), *nests
-    )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import keras_mmel
 from keras_mmel import data
 
 IMAGES = np.zeros((6, 8, 8, 3), "uint8")
@@ -97,9 +98,19 @@ def test_a_pool_of_a_dataset_that_reshuffles():
 
 
 def test_empty_dataset_of_unknown_size():
-    groups = group(dataset().filter(lambda x, y: False), shuffle_buffer=6)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="be empty"):
-        list(groups)
+    counter = data.EpochCounter()
+    empty = dataset().filter(lambda x, y: False)
+    groups = group(empty, shuffle_buffer=6, epoch_counter=counter)
+    # Nothing is there, and no epoch has passed.
+    assert list(groups) == [] and counter.epoch == 0
+    model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(1)])
+    mmel = keras_mmel.MMELModel(model)
+    mmel.compile("sgd", "mse")
+    with (
+        pytest.warns(UserWarning, match="ran out of data"),
+        pytest.raises(ValueError, match="no batch to train on"),
+    ):
+        mmel.fit(groups, verbose=0)
 
 
 def repeat(images, seeds):

@@ -110,9 +110,9 @@ def test_bad_padding_and_images():
     with pytest.raises(TypeError, match="`padding` must be an integer"):
         data.crop_and_flip(1.5)
     for images, message in (
-        (np.zeros((2, 4, 32, 3)), "smaller than the image"),
+        (np.zeros((2, 4, 32, 3)), "larger than `padding`"),
         (np.zeros((2, 8, 32, 32, 3)), "unbatch"),
-        ({"image": np.zeros((2, 32, 32, 3))}, "not a structure"),
+        ({"image": np.zeros((2, 32, 32, 3))}, "single images.*dict"),
     ):
         with pytest.raises(ValueError, match=message):
             data.crop_and_flip(4)(images, some_seeds(2, 3))

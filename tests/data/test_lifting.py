@@ -254,11 +254,11 @@ def test_doubles_of_numpy_go_back_to_the_type_that_went_in():
     def noisy(nest, rng):
         return {name: x + rng.normal(size=x.shape) for name, x in nest.items()}
 
-    augment = data.per_view(noisy)
-    x = {"a": np.ones((2, 3), "float32"), "b": np.ones((2, 1), "float64")}
-    views = augment(x, np.arange(8).reshape(2, 2, 2))
+    x = {"a": np.ones((4, 3), "float32"), "b": np.ones((4, 1), "float64")}
+    ((x, _),) = groups(data.per_view(noisy), 3, 4, x)
+    views = x["views"]
     assert views["a"].dtype == tf.float32 and views["b"].dtype == tf.float64
-    assert len(np.unique(views["a"])) == 12
+    assert len(np.unique(views["a"][:, 1:])) == 24
 
 
 def test_what_takes_arrays_is_pointed_to_the_generator():
@@ -374,9 +374,11 @@ def test_what_cannot_be_lifted():
     for layer in (layers.MixUp(), OwnMix(), layers.AugMix()):
         with pytest.raises(ValueError, match="keeps images apart"):
             data.per_view(layers.Pipeline([layer]))
-    for source in (3, lambda: 0, lambda image, seed, more: image):
-        with pytest.raises(TypeError, match="`layer_or_function` must"):
-            data.per_view(source)
+    with pytest.raises(TypeError, match="3 is not a callable"):
+        data.per_view(3)
+    for source in (lambda: 0, lambda seed: 0, lambda image, seed, more: image):
+        with pytest.raises(TypeError, match="`layer_or_function` must take"):
+            groups(data.per_view(source))
 
 
 def test_a_seed_may_be_positional_only():

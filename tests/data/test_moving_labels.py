@@ -343,7 +343,7 @@ def of_three(image, mask, seed):
             data.per_view(rolled),
             {"augment_labels": False},
             TypeError,
-            "no label without it",
+            r"and with `augment_labels=True`",
         ),
         (
             masked(layers.RandomFlip()),

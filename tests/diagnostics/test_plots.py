@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from numpy.testing import assert_array_equal
 
 matplotlib.use("Agg")
 
@@ -14,7 +15,6 @@ from keras_mmel.diagnostics import plot_groups
 from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics import tensorboard
-from keras_mmel.pages import pictures
 from tests.diagnostics.runs import run_of
 
 RANDOM = np.random.default_rng(0)
@@ -93,9 +93,10 @@ def test_groups_of_images_show_the_most_uneven_first():
     relative = weights * MASK.sum(axis=1, keepdims=True)
     chosen = np.argsort(-relative.max(axis=1))
     # The padding of group 0 has neither a picture nor a number.
-    padded = np.where(MASK[..., None, None, None], images, 255)[chosen]
-    expected = pictures.grid(padded, weights[chosen])
-    assert_allclose(axes.images[0].get_array(), expected)
+    shown = np.array([image.get_array() for image in axes.images])
+    assert_array_equal(shown, images[chosen][MASK[chosen]])
+    filled = [bar.get_width() / 0.9 for bar in axes.patches[1::2]]
+    assert_allclose(filled, weights[chosen][MASK[chosen]], rtol=1e-6)
     numbers = [f"{weight:.2f}" for weight in weights[chosen][MASK[chosen]]]
     assert labels_of(axes.texts) == numbers
     names = [f"group {group}\n3" for group in chosen]
@@ -103,6 +104,12 @@ def test_groups_of_images_show_the_most_uneven_first():
     assert labels_of(axes.get_xticklabels()) == ["a", "b", "c", "d"]
     (axes,) = plot_groups(run, rows=2).axes
     assert labels_of(axes.get_yticklabels()) == names[:2]
+    # Gray ones are drawn in gray, and what is not finite has no bar.
+    run.images, run.weights[0][chosen[0]] = images[..., :1], np.nan
+    (axes,) = plot_groups(run, rows=8).axes
+    assert axes.patches[-1].get_width() == 0 < axes.patches[1].get_width()
+    gray = images[chosen[1], 0][..., [0, 0, 0]]
+    assert_array_equal(axes.images[0].get_array(), gray)
 
 
 def test_what_cannot_be_shown_is_refused():

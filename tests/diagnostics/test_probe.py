@@ -65,7 +65,6 @@ def test_texts_of_batches_may_differ_in_length():
 @pytest.mark.parametrize(
     "data, message",
     [
-        (5, "an iterable of such batches. Received: a int"),
         ([], "at least one group"),
         (({"views": X["views"][:0]}, Y[:0]), "at least one group"),
         (X, "takes groups"),

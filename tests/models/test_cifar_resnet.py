@@ -132,5 +132,6 @@ def test_bad_arguments():
     for depth in (2, 7, 18, 21, -4):
         fails(ValueError, f"6n \\+ 2 .*Received: {depth}", depth, 10)
     fails(ValueError, "`num_classes` must be at least 1", 8, 0)
-    message = "`weight_decay` must be finite"
-    fails(ValueError, message, 8, 10, weight_decay=-1e-4)
+    for weight_decay in (-1e-4, float("nan"), float("inf")):
+        message = "expected a non-negative float"
+        fails(ValueError, message, 8, 10, weight_decay=weight_decay)

@@ -1,4 +1,4 @@
-"""Thumbnails, grids and PNG files, read back by another library."""
+"""Thumbnails and PNG files, read back by another library."""
 
 import base64
 import io
@@ -65,18 +65,3 @@ def test_large_images_are_reduced_by_means_of_blocks():
     assert found.shape == (1, 2, 43, 23, 3)
     block = images[0, 1, 3:6, 6:9, 2].mean()
     assert abs(found[0, 1, 1, 2, 2] - block) <= 0.5
-
-
-def test_a_grid_has_the_views_and_their_bars():
-    images = RANDOM.integers(0, 200, (2, 3, 16, 16, 3), "uint8")
-    weights = np.array([[0.5, 0.25, 1.0], [0.0, np.nan, 0.75]])
-    found = pictures.grid(images, weights)
-    height, width = found.shape[0] // 2, found.shape[1] // 3
-    for row in range(2):
-        for column in range(3):
-            top, left = row * height + 1, column * width + 1
-            cell = found[top : top + 16, left : left + 16]
-            assert_array_equal(cell, images[row, column])
-            bar = found[top + 17, left : left + 16]
-            filled = (bar == (213, 94, 0)).all(axis=-1).sum()
-            assert filled == np.nan_to_num(weights)[row, column] * 16
