@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import warnings
 from collections.abc import Callable
 from collections.abc import Iterable
 from typing import Any
@@ -61,7 +62,8 @@ def evaluate_views(
     count either: an example counts by what is left of its original, as in
     `evaluate`. `sample_weight` weighs the loss and `weighted_metrics`, as in
     `evaluate`; losses are averaged, whatever their `reduction`. On replicas,
-    the first computes, of each worker that asks.
+    the first computes, of each worker that asks. Views whose loss is not finite
+    are warned of.
 
     Args:
         model: A compiled `keras.Model` or `MMELModel`.
@@ -161,6 +163,14 @@ class ViewScorer:
                 f"Received: x of type {type(batches).__name__}"
             )
         values = keras.tree.map_structure(_joined, *of_batches)
+        is_real = values.mask.astype(bool)
+        if num_broken := np.sum(is_real & ~np.isfinite(values.loss)):
+            # An accuracy would not show it: it takes NaN for the first class.
+            warnings.warn(
+                f"The loss of {num_broken} of {np.sum(is_real)} views is not "
+                "finite: what their predictions are counted as says nothing.",
+                stacklevel=3,
+            )
         if self._by_view:
             names = names_of_views(batches, values.mask.shape[1])
             return ScoresByView(values, self._metrics, names)

@@ -171,7 +171,9 @@ def calibration_error(
     Reference:
         Guo et al., On calibration of modern neural networks, ICML 2017.
     """
-    bin_of = np.ceil(confidence.ravel() * bins).astype(int).clip(1, bins)
+    # NaN is of any bin: it makes NaN of its gap, and so of the error.
+    upper_end = np.nan_to_num(np.ceil(confidence.ravel() * bins))
+    bin_of = upper_end.clip(1, bins).astype(int)
     gaps = np.bincount(bin_of, weights=(right - confidence).ravel())
     return float(np.abs(gaps).sum() / confidence.size)
 

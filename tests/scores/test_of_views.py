@@ -411,6 +411,26 @@ def test_a_bin_of_the_calibration_error_is_open_at_its_lower_end():
     assert found == (abs(1 - 0.5) + abs(0 - 0.75)) / 2
 
 
+def test_predictions_that_are_not_finite_are_warned_of():
+    model = keras.Sequential(
+        [keras.Input((2,)), keras.layers.Activation("linear")]
+    )
+    model.compile(
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+    )
+    views = np.zeros((3, 2, 2), "float32")
+    views[1, 1] = np.nan
+    with pytest.warns(UserWarning, match="loss of 1 of 6 views is not finite"):
+        scores = keras_mmel.evaluate_views(model, {"views": views}, np.zeros(3))
+    assert np.isnan(scores["mean_loss"])
+    mask = np.array([[True, True], [True, False], [True, True]])
+    x = {"views": views, "mask": mask}  # padding may be anything
+    assert np.isfinite(
+        keras_mmel.evaluate_views(model, x, np.zeros(3))["mean_loss"]
+    )
+
+
 def test_wrong_input_is_named():
     views, labels, _, _ = data()
     with pytest.raises(ValueError, match="needs a compiled loss"):

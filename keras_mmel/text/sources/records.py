@@ -137,7 +137,8 @@ class InMemory:
         counts = set()
         for number, record in enumerate(self.records):
             _check_record(record)
-            counts.update(len(row.texts) for row in (record, *record.views))
+            counts.add(len(record.texts))
+            counts.update(len(view.texts) for view in record.views)
             first = number_by_id.setdefault(record.example_id, number)
             if first != number:
                 raise ValueError(
