@@ -123,18 +123,22 @@ def text_beam(record: dict) -> str:
 
 
 def workers(record: dict) -> str:
-    """What a step costs each of two workers."""
+    """What a step costs each of two workers, now and at an earlier commit."""
     rows = [
         [
             f"`{kind}`" if kind != "synchronized" else "`synchronized=True`",
-            f"{found['one_process_cpu_ms']['median']:.0f}",
-            f"{found['each_of_two_cpu_ms']['median']:.0f}",
-            markdown.quartiles(found["each_of_two_to_one"]),
+            f"{arms['now']['one_process_cpu_ms']['median']:.0f}",
+            f"{arms['now']['each_of_two_cpu_ms']['median']:.0f}",
+            *(
+                markdown.quartiles(arms[arm]["each_of_two_to_one"])
+                for arm in ("now", "before")
+            ),
         ]
-        for kind, found in record["kinds"].items()
+        for kind, arms in record["kinds"].items()
     ]
     header = ["ResNet-20, 16 groups of 5 views", "one process, CPU ms a step"]
     header += ["each of two workers", "each to the one"]
+    header += [f"the same at {record['earlier_commit']}"]
     return markdown.table(header, rows) + f"\n{markdown.origin([record])}.\n"
 
 

@@ -1,8 +1,8 @@
-"""What the package that is imported costs: run by `since`, in new processes.
+"""What the package that is imported costs: run by `earlier`, in new processes.
 
     python -P experiments/benchmarks/measured.py CASE [ARGUMENT ...]
 
-Prints a JSON object of figures. It stands alone, since `since` runs it with the
+Prints a JSON object of figures. It stands alone, since it is run with the
 package of an earlier commit, too.
 """
 
@@ -101,6 +101,45 @@ def steps(rounds: str) -> dict[str, float]:
         "a step of a tiny network, hard, CPU ms": np.median(spent["hard"]),
         "a step of a tiny network, hard to plain Keras": np.median(ratios),
     }
+
+
+def normalized(model: keras.Model, kind: str) -> keras.Model:
+    """The network anew, with another normalization."""
+
+    class OfGroups(keras.layers.GroupNormalization):
+        def call(self, inputs, **_):  # a mask, as the other has it
+            return super().call(inputs)
+
+    def clone(layer):
+        if not isinstance(layer, keras.layers.BatchNormalization):
+            return layer.__class__.from_config(layer.get_config())
+        if kind == "GroupNormalization":
+            return OfGroups(8, name=layer.name)
+        config = layer.get_config() | {"synchronized": kind == "synchronized"}
+        return keras.layers.BatchNormalization.from_config(config)
+
+    return keras.models.clone_model(model, clone_function=clone)
+
+
+def worker(kind: str) -> dict[str, float]:
+    """CPU milliseconds of a step of ResNet-20 by the worker of TF_CONFIG."""
+    groups, views, warm_up, count = 16, 5, 4, 12
+    strategy = tf.distribute.get_strategy()
+    if "TF_CONFIG" in os.environ:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(groups, views, 32, 32, 3)).astype("float32")
+    batch = {"views": x}, rng.integers(0, 10, groups)
+    data = tf.data.Dataset.from_tensors(batch).unbatch().repeat().batch(groups)
+    with strategy.scope():
+        network = keras_mmel.models.cifar_resnet(20, 10)
+        mmel = keras_mmel.MMELModel(normalized(network, kind))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        mmel.compile(keras.optimizers.SGD(1e-3, momentum=0.9), loss)
+    mmel.fit(data, steps_per_epoch=warm_up, verbose=0)
+    start = time.process_time()
+    mmel.fit(data, steps_per_epoch=count, verbose=0)
+    return {"cpu_ms": 1e3 * (time.process_time() - start) / count}
 
 
 def layers(num_views: str) -> dict[str, float]:
@@ -254,6 +293,7 @@ CASES = {
     case.__name__: case
     for case in (
         steps,
+        worker,
         crops,
         layers,
         photographs,

@@ -16,8 +16,6 @@ import functools
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -26,22 +24,22 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from experiments.benchmarks import earlier
+from experiments.benchmarks.earlier import BEFORE
+from experiments.benchmarks.earlier import NOW
 from experiments.benchmarks.rounds import in_turns
 from experiments.benchmarks.rounds import make_parser
 from experiments.benchmarks.rounds import quartiles
 from experiments.benchmarks.rounds import write
 from experiments.benchmarks.text_generation import write_base
-from experiments.records import ROOT
 from keras_mmel.text.files import Record
 from keras_mmel.text.files import View
 from keras_mmel.text.files import write_records
 
-PROGRAM = ROOT / "experiments" / "benchmarks" / "measured.py"
 VIEWS = ("2", "5", "10", "20")
 # Examples and tokens of a row; 840 MB of ids each.
 READERS = (("400000", "25"), ("1000000", "10"))
 MNLI = ("392702", "25")
-NOW, BEFORE = "now", "before"
 
 
 class Made:
@@ -75,15 +73,8 @@ class Made:
 
 def measure(package: pathlib.Path, *words: str) -> dict[str, float]:
     """Figures of a package by `measured`."""
-    done = subprocess.run(
-        [sys.executable, "-P", str(PROGRAM), *words],
-        check=True,
-        cwd=package,
-        env=os.environ | {"PYTHONPATH": str(package)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    printed, _ = earlier.start(package, *words).communicate()
+    return json.loads(printed.splitlines()[-1])
 
 
 def write_files(folder: pathlib.Path, examples: int) -> str:
@@ -134,46 +125,45 @@ def main() -> None:
     parser = make_parser(__doc__, "since", 3)
     add = parser.add_argument
     add("--masked_lm", required=True, help="directory in Hugging Face layout")
-    add("--commit", default="701b5be", help="the earlier commit")
+    add("--commit", default=earlier.COMMIT, help="the earlier commit")
     add("--examples", type=int, default=60_000, help="in the files")
     args = parser.parse_args()
-    git = functools.partial(subprocess.run, check=True, cwd=ROOT)
-    with tempfile.TemporaryDirectory() as temporary:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        earlier.packages(args.commit) as packages,
+    ):
         folder = pathlib.Path(temporary)
-        tree = folder / "earlier"
-        git(["git", "worktree", "add", "-q", "--detach", tree, args.commit])
-        try:
-            small = write_files(folder / "small", 1000)
-            files = write_files(folder / "files", args.examples)
-            measure(ROOT, "saving", str(folder / "table"), *MNLI)
-            photos = write_photographs(folder / "photos", 256)
-            base = str(folder / "base")
-            write_base(pathlib.Path(base), pathlib.Path(args.masked_lm))
-            cases = {
-                "steps": ("100",),
-                "crops": VIEWS,
-                "layers": ("5",),
-                "photographs": (photos, "5"),
-                "augmenting": (base,),
-                "loading": (small, files),
-            }
-            cases |= {f"reading {n}": (n, length) for n, length in READERS}
-            arms = {
-                f"{case} {arm}": functools.partial(
-                    measure, package, case.split()[0], *words
-                )
-                for case, words in cases.items()
-                for arm, package in ((NOW, ROOT), (BEFORE, tree))
-            }
-            only_now = {
-                "saved": ("saved", str(folder / "table")),
-                "augmenting bfloat16": ("augmenting", base, "bfloat16"),
-            }
-            for name, words in only_now.items():
-                arms[f"{name} {NOW}"] = functools.partial(measure, ROOT, *words)
-            figures = compare(in_turns(arms, args.rounds))
-        finally:
-            git(["git", "worktree", "remove", "--force", tree])
+        small = write_files(folder / "small", 1000)
+        files = write_files(folder / "files", args.examples)
+        measure(packages[NOW], "saving", str(folder / "table"), *MNLI)
+        photos = write_photographs(folder / "photos", 256)
+        base = str(folder / "base")
+        write_base(pathlib.Path(base), pathlib.Path(args.masked_lm))
+        cases = {
+            "steps": ("100",),
+            "crops": VIEWS,
+            "layers": ("5",),
+            "photographs": (photos, "5"),
+            "augmenting": (base,),
+            "loading": (small, files),
+        }
+        cases |= {f"reading {n}": (n, length) for n, length in READERS}
+        arms = {
+            f"{case} {arm}": functools.partial(
+                measure, package, case.split()[0], *words
+            )
+            for case, words in cases.items()
+            for arm, package in packages.items()
+        }
+        only_now = {
+            "saved": ("saved", str(folder / "table")),
+            "augmenting bfloat16": ("augmenting", base, "bfloat16"),
+        }
+        for name, words in only_now.items():
+            arms[f"{name} {NOW}"] = functools.partial(
+                measure, packages[NOW], *words
+            )
+        figures = compare(in_turns(arms, args.rounds))
     for name, of_arms in figures.items():
         medians = {arm: f"{one['median']:.3g}" for arm, one in of_arms.items()}
         print(f"{name:60}{medians}")
