@@ -20,6 +20,7 @@ _GROWING = {
     "cifar-p2-alike-ball": (("mean_accuracy", "ball 0.07", "hard 1"), 0.0, 10),
     "cifar-p2-alike-rest": (None, 0.0, 10),
     "cifar-p2-original-soft": (None, 0.0, 10),
+    "digits-u1-original-soft": (None, 0.0, 20),
     "cifar-p3-alike-ball": (None, 0.0, 45),
     "digits-ball-noise20-alike": (None, 0.0, 10),
     **{f"digits-noise{share}-original": (None, 0.0, 10) for share in SHARES},
@@ -33,6 +34,7 @@ _WITH = {
     "cifar-p2-alike-ball": "cifar-p2-alike",
     "cifar-p2-alike-rest": "cifar-p2-alike",
     "cifar-p2-original-soft": "cifar-p2-original",
+    "digits-u1-original-soft": "digits-u1-original",
     "cifar-p3-alike-ball": "cifar-p3-alike",
     "digits-ball-noise20-alike": "digits-noise20-alike",
 }

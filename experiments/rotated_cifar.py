@@ -32,6 +32,7 @@ from experiments import balls
 from experiments import evidence
 from experiments import label_noise
 from experiments import rivals
+from experiments import rotated_digits
 
 Hard = keras_mmel.objectives.Hard
 VIEWS, GROUPS, HELD_OUT = 5, 20, 2000
@@ -127,7 +128,6 @@ def grid_of(examples, functions):
     return grid.map(lambda x, y: ({"views": standardize(x["views"])}, y))
 
 
-SOFT_4 = {"soft, lambda_t 4": keras_mmel.objectives.Soft(lambda_t=4.0)}
 P5 = label_noise.METHODS | {"ball 0.07": balls.METHODS["ball 0.07"]}
 del P5["ball 0.35"]
 
@@ -143,7 +143,7 @@ def later_methods(kind, is_p2):
         Objectives by name.
     """
     if kind == "soft":
-        return SOFT_4
+        return rotated_digits.SOFT_4
     # Two of P2 are there by other names.
     earlier = [*P2, "tilted 1", "consistency 12"] if is_p2 else [*P3]
     return {

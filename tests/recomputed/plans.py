@@ -60,6 +60,10 @@ PLANS = {
     "cifar-p2-original-soft": Plan(
         seeds=10, beside="cifar-p2-original", grows=True
     ),
+    "digits-u1-original-soft": Plan(
+        seeds=20, beside="digits-u1-original", grows=True
+    ),
+    "cifar-p5-alike": Plan("original_accuracy", seeds=5, grows=True),
     "cifar-p2-alike-ball": Plan(
         "mean_accuracy",
         ("ball 0.07", "hard 1"),
