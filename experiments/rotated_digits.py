@@ -7,8 +7,9 @@ r"""P1 of docs/experiments.md: digits, uneven views, few labels.
 Two comparisons for each power of the angle: all views drawn alike, for the
 objectives that need no original; and groups that begin with the original, for
 the soft objective. With `--more` there is only what came later, soft with
-`lambda_t` 4, in a record of its own. The records under experiments/results/evidence grow run by
-run, and what was stopped goes on from them.
+`lambda_t` 4, in a record of its own. The records under
+experiments/results/evidence grow run by run, and what was stopped goes on from
+them.
 """
 
 import argparse
