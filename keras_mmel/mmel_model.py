@@ -48,8 +48,9 @@ class MMELModel(GroupTrainer):
     as the wrapped model does. The training log has `loss` ($R$),
     `original_loss` (the compiled loss of view 0, comparable to `val_loss`),
     `effective_views` (exp of the entropy of the weights: from 1, all on one
-    view, to `num_views`, all alike) and the compiled metrics of view 0, as
-    means over the epoch.
+    view, to `num_views`, all alike, one less with a soft objective, which
+    weighs the augmented views) and the compiled metrics of view 0, as means
+    over the epoch.
 
     A task of keras-hub prepares its inputs by its `preprocessor` in `fit`,
     `evaluate` and `predict`. So does its wrapper, each view by itself: give it

@@ -98,6 +98,7 @@ def check(options: argparse.Namespace) -> None:
     is_tfds = (path / "features.json").is_file() or _TFDS_NAME.fullmatch(name)
     if shared.is_table(name):
         shared.check_exists(name)
+        _check_for_table(options)
     elif path.is_file() or not is_tfds:
         raise _no_such_data(options)
     elif options.label_names:
@@ -114,6 +115,20 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(
             "--text is needed with the name of the text column, or of both "
             f"of a pair. Received: --data {name}"
+        )
+
+
+def _check_for_table(options):
+    """Raises `ValueError` for what a table would be read without."""
+    if options.data_dir:
+        raise ValueError(
+            "--data_dir is of TFDS. "
+            f"Received: --data {options.data} --data_dir {options.data_dir}"
+        )
+    if not re.fullmatch(r"\w+", options.split):
+        raise ValueError(
+            "--split is one word for a table, all of which is read; --limit "
+            f"reads less of it. Received: --split {options.split}"
         )
 
 

@@ -70,8 +70,7 @@ def run(options: argparse.Namespace) -> None:
         page = to_html(report, options.directory)
         pathlib.Path(options.html).write_text(page, encoding="utf-8")
     if options.json:
-        tables = {title: dict(rows) for title, rows in report.tables}
-        print(json.dumps(tables, indent=2, ensure_ascii=False))
+        print(json.dumps(report.numbers, indent=2, ensure_ascii=False))
         return
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     width = shutil.get_terminal_size().columns

@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import signal
 import sys
+import zipfile
 
 from keras_mmel_cli import augment
 from keras_mmel_cli import import_views
@@ -22,7 +23,13 @@ COMMANDS = {
 }
 
 # What wrong input raises; anything else is a fault of ours and may be loud.
-_FORESEEN = (ValueError, OSError, ImportError)
+_FORESEEN = (ValueError, OSError, ImportError, zipfile.BadZipFile)
+
+
+# Options that name a file or a directory, and how shells complete these.
+_PATHS = {"data", "data_dir", "directory", "html", "masked_lm", "out"}
+_PATHS |= {"teacher", "file"}
+_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -99,6 +106,10 @@ def make_parser() -> argparse.ArgumentParser:
         )
         command.set_defaults(settings={})
         module.add_options(command)
+        for action in command._actions:
+            if action.dest in _PATHS:
+                # What shtab completes them with.
+                action.complete = _FILES  # type: ignore[attr-defined]
     return parser
 
 

@@ -44,7 +44,7 @@ def corruptions(
 
     Raises:
         TypeError: If `severity` is no integer.
-        ValueError: If it is not from 1 to 5, or `value_range` is empty. A
+        ValueError: If it is not from 1 to 5, or `value_range` no such pair. A
             function raises it for an image of another shape, and
             `tf.errors.InvalidArgumentError` for pixels beyond `value_range`, or
             of floats up to 1 where they may be from 0 to 255.
@@ -58,12 +58,13 @@ def corruptions(
     ```
     """
     severity = check_count("severity", severity, 1)
-    low, high = value_range
-    if severity > 5 or not low < high:
+    is_pair = np.shape(value_range) == (2,)
+    if severity > 5 or not is_pair or not value_range[0] < value_range[1]:
         raise ValueError(
             "`severity` must be from 1 to 5, and `value_range` a smaller and a "
             f"larger number. Received: {severity=}, {value_range=}"
         )
+    low, high = value_range
 
     def on_pixels(change):
         @tf.autograph.experimental.do_not_convert

@@ -28,6 +28,8 @@ _NOTES = {
     "By class": "Right, in percent, hardest class first, worst view marked.",
     "Confusions": "What a view makes of examples that are right as they are.",
     "Examples": "Below a view what it is taken for, and the probability of it.",
+    "Scores by view": "Losses and metrics, each over all examples.",
+    "Losses": "Below a view its loss.",
 }
 
 
@@ -82,7 +84,9 @@ def write_robustness_report(
         columns += card.columns()
         sections.append(page.section(card.name, card.summary()))
     by_view = page.table([*zip(*columns, strict=True)])
-    sections.append(_section("Score by view", by_view))
+    is_classifier = cards[0].found is not None
+    heading = "Score by view" if is_classifier else "Scores by view"
+    sections.append(_section(heading, by_view))
     for card in cards:
         for heading, content in card.details(groups):
             sections.append(_section(heading, content, card.name))
@@ -154,7 +158,7 @@ class _Card:
         self.broken = self.mask & ~self.right & self.right[:, :1]
         classes = int(max(self.found.label.max(), self.found.predicted.max()))
         named = len(class_names) if class_names is not None else classes + 1
-        if isinstance(class_names, str) or classes >= named:
+        if isinstance(class_names, str | dict) or classes >= named:
             raise ValueError(
                 "`class_names` must be a list with a name for each class. "
                 f"Received: {class_names!r}, and class {classes}"
@@ -166,7 +170,8 @@ class _Card:
         if self.found is None:
             kinds = ("original_loss", "mean_loss", "worst_loss")
             losses = [(kind, f"{self.scores[kind]:.4g}") for kind in kinds]
-            return page.tiles([*losses, rate])
+            tiles = page.tiles([*losses, rate])
+            return page.Html(tiles + page.bullets(self._remarks()))
         of_examples = self.right.sum(axis=1) / self.mask.sum(axis=1)
         shares = {
             "right as they are": self.right[:, 0].mean(),
@@ -184,8 +189,16 @@ class _Card:
             "that are right as they are break under at least one view, most "
             f"under: {', '.join(worst) or 'none'}."
         )
-        top = page.tiles([*of_shares, rate]), page.bullets([sentence])
+        bullets = page.bullets([*self._remarks(), sentence])
+        top = page.tiles([*of_shares, rate]), bullets
         return page.Html("".join(top))
+
+    def _remarks(self):
+        num_broken = np.sum(self.mask & ~np.isfinite(self.losses))
+        if not num_broken:
+            return []
+        of_all = f"{num_broken} of {self.mask.sum()} views"
+        return [f"The loss of {of_all} is not finite: none of them is right."]
 
     def columns(self):
         """Columns of the table by view, with their headings."""
@@ -208,14 +221,16 @@ class _Card:
         if self.found is not None:
             yield "By class", self._by_class()
             yield "Confusions", self._confusions()
-        yield "Examples", self._examples(groups)
+            yield "Examples", self._examples(groups)
+        else:
+            yield "Losses", self._examples(groups)
 
     def _by_class(self):
         rows = []
-        for label, scores in self.scores.by_class.items():
-            values = np.array([*next(iter(scores.values())).values()])
-            if np.isnan(values).all():  # of no weight
-                continue
+        for label in np.unique(self.found.label[self.mask]):
+            of_class = self.mask & (self.found.label == label)
+            with np.errstate(invalid="ignore"):  # no example has such a view
+                values = self.right.sum(0, where=of_class) / of_class.sum(0)
             cells = [f"{100 * value:.0f}" for value in values]
             worst = np.nanargmin(values)
             if values[worst] < values[0]:

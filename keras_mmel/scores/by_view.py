@@ -1,5 +1,6 @@
 """Scores view by view, class by class, and of the mean prediction."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,6 +78,18 @@ class ScoresByView(dict[str, float]):
             for label in np.unique(found.label[mask]):
                 of_class = mask & (found.label == label)
                 self.by_class[int(label)] = by_view(of_class)
+        for prefix, found in values.classifiers.items():
+            compiled = values.metrics.get(f"{prefix}accuracy")
+            # Keras's metrics count NaN as the first class.
+            known = mask & np.isfinite(found.confidence)
+            if compiled and (compiled.value != found.right)[known].any():
+                warnings.warn(
+                    f"The compiled `{prefix}accuracy` is not the share of "
+                    "the most probable class, which that of the mean "
+                    "prediction is. Give it another name, or compile one that "
+                    "is, such as `BinaryAccuracy(threshold=0)` for logits.",
+                    stacklevel=4,
+                )
         self.mean_prediction: dict[str, float] = {}
         self.mean_prediction_spread: dict[str, float] = {}
         for prefix, found in values.of_means.items():

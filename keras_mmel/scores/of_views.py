@@ -14,6 +14,7 @@ from keras import ops
 
 from keras_mmel import arrays
 from keras_mmel import contract
+from keras_mmel.counts import check_count
 from keras_mmel.losses import checks
 from keras_mmel.scores import view_values
 from keras_mmel.scores.by_view import ScoresByView
@@ -95,6 +96,7 @@ def evaluate_views(
     print(scores)
     ```
     """
+    batch_size = check_count("batch_size", batch_size, 1)
     data = x
     if isinstance(x, dict) and y is not None:
         if isinstance(y, list) and not np.ndim(y[0]):
@@ -163,12 +165,11 @@ class ViewScorer:
                 f"Received: x of type {type(batches).__name__}"
             )
         values = keras.tree.map_structure(_joined, *of_batches)
-        is_real = values.mask.astype(bool)
-        if num_broken := np.sum(is_real & ~np.isfinite(values.loss)):
+        if not np.isfinite(values.loss[values.mask.astype(bool)]).all():
             # An accuracy would not show it: it takes NaN for the first class.
             warnings.warn(
-                f"The loss of {num_broken} of {np.sum(is_real)} views is not "
-                "finite: what their predictions are counted as says nothing.",
+                "The loss of some views is not finite: what a metric counts "
+                "their predictions as says nothing.",
                 stacklevel=3,
             )
         if self._by_view:

@@ -5,6 +5,7 @@ from typing import Any
 from typing import NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 from keras.src.metrics.reduction_metrics import reduce_to_samplewise_values
 
@@ -65,8 +66,8 @@ class Classifier(NamedTuple):
 
     @property
     def right(self) -> Any:
-        """Whether the predicted class is the label."""
-        return self.predicted == self.label
+        """Whether the predicted class is the label; of NaN nothing is."""
+        return (self.predicted == self.label) & np.isfinite(self.confidence)
 
 
 class Values(NamedTuple):

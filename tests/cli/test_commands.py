@@ -105,7 +105,13 @@ def test_examples_of_the_help_run(folder, augmented, capsys):
             assert "The teacher agrees with the labels of 3 of 6" in out
     run(["inspect", "augmented/reviews", "--json"])
     numbers = json.loads(capsys.readouterr().out)
-    assert numbers["Samples"]["samples"].startswith("0 of 6 examples have")
+    assert (numbers["examples"], numbers["views"]) == (6, 24)
+    assert numbers["labels"] == {"0": 3, "1": 3}
+    lengths = [len(re.findall(r"\w+|[^\w\s]", text)) for text in TEXTS]
+    of_original = numbers["words of an original"]
+    assert (of_original["count"], of_original["largest"]) == (6, max(lengths))
+    assert of_original["mean"] == pytest.approx(sum(lengths) / 6)
+    assert of_original["median"] == sorted(lengths)[2]
     out = " ".join(out.split())
     assert "views 24, 4 of each example" in out
     assert "0 of 6 examples have fewer samples than asked, 0 none;" in out
@@ -238,6 +244,10 @@ def test_wrong_settings_and_models_are_one_line(folder, tmp_path, capsys):
     for name in ("no_such_data", "glue/no_such_task"):
         line = fails([*AUGMENT[:-1], name, *COLUMNS, *out], capsys)
         assert line.endswith(f"of a TFDS data set. Received: --data {name}")
+    for option, value in (("--split", "train[:1]"), ("--data_dir", "x")):
+        # Which nothing would heed.
+        line = fails([*AUGMENT, *COLUMNS, *out, option, value], capsys)
+        assert line.startswith(f"keras-mmel augment: error: {option} is")
     (tmp_path / "empty.jsonl").write_text("")
     command = [*AUGMENT[:-1], tmp_path / "empty.jsonl", *COLUMNS]
     assert fails([*command, *out], capsys).endswith("empty.jsonl: no rows")
@@ -276,6 +286,10 @@ def test_a_teacher_must_be_a_classifier(folder, augmented, tmp_path, capsys):
     command = ["label", augmented, "--out", tmp_path / "l", "--teacher"]
     line = fails([*command, tmp_path / "t.keras"], capsys)
     assert "t.keras, which holds a Sequential" in line
+    damaged = bytearray((tmp_path / "t.keras").read_bytes())
+    damaged[60] ^= 1
+    (tmp_path / "t.keras").write_bytes(damaged)
+    assert fails([*command, tmp_path / "t.keras"], capsys)
     assert "reviews.csv" in fails([*command, folder / "reviews.csv"], capsys)
 
 
@@ -303,9 +317,12 @@ def test_installed_command_prints_only_what_it_should(folder, tmp_path, level):
         (["in"], ["inspect"]),
         (["augment", "--se"], ["--search", "--seed"]),
         (["augment", "--search", ""], ["greedy", "beam"]),
+        (["augment", "--data", "reviews.c"], ["reviews.csv"]),
+        (["inspect", "teach"], ["teacher.keras"]),
+        (["import", "reviews.c"], ["reviews.csv"]),
     ],
 )
-def test_the_tab_key_completes(words, completed):
+def test_the_tab_key_completes(words, completed, folder):
     script = shtab.complete(program.make_parser(), "bash")
     name = re.search(r"-F (\w+) keras-mmel", script)[1]
     line = shlex.join(["keras-mmel", *words])

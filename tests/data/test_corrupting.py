@@ -115,7 +115,12 @@ def test_a_higher_severity_is_stronger():
 def test_wrong_input_is_named():
     with pytest.raises(TypeError, match="`severity` must be an integer"):
         corruptions(2.5)
-    for severity, value_range in ((6, (0, 255)), (3, (1, 1))):
+    for severity, value_range in (
+        (6, (0, 255)),
+        (3, (1, 1)),
+        (3, 255),
+        (3, (0, 1, 2)),
+    ):
         with pytest.raises(ValueError, match="from 1 to 5.*Received: severity"):
             corruptions(severity, value_range)
     made = corruptions()

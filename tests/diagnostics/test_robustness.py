@@ -230,3 +230,43 @@ def test_wrong_input_is_named(model, tmp_path):
     with pytest.raises(ValueError, match="needs a compiled loss"):
         write_robustness_report(keras.Sequential(), groups(), path)
     assert not path.exists()
+
+
+def test_a_model_of_nans_is_never_right(model, tmp_path):
+    broken = keras.models.clone_model(model)
+    broken.set_weights([np.full_like(w, np.nan) for w in model.get_weights()])
+    broken.compile(loss="sparse_categorical_crossentropy")
+    with pytest.warns(UserWarning, match="not finite"):
+        write_robustness_report(broken, groups(), tmp_path / "card.html")
+    _, text = text_of(tmp_path / "card.html")
+    assert "The loss of 160 of 160 views is not finite" in text
+    assert "0.0% right as they are" in text
+
+
+def test_logits_of_one_class_are_right_in_one_way_on_the_page(tmp_path):
+    """Keras compares their `accuracy` with 0.5, the page with 0."""
+    logits = np.linspace(-1, 1, 40, dtype="float32")
+    images = np.broadcast_to(logits[:, None, None, None], (40, 6, 6, 1))
+    model = keras.Sequential(
+        [keras.Input((6, 6, 1)), layers.GlobalAveragePooling2D()]
+    )
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(loss=loss, metrics=["accuracy"])
+    examples = tf.data.Dataset.from_tensor_slices((images, logits > 0))
+    data = keras_mmel.data.grid_views(
+        examples, {"half": lambda image: image / 2}, 20
+    )
+    with pytest.warns(UserWarning, match="BinaryAccuracy\\(threshold=0\\)"):
+        write_robustness_report(model, data, tmp_path / "card.html")
+    _, text = text_of(tmp_path / "card.html")
+    assert "original 100.0" in text
+    assert "0 100 100 1 100 100" in text  # the rows by class
+
+
+def test_a_regression_has_its_own_words(tmp_path):
+    model = keras.Sequential([keras.Input((6, 6, 1)), layers.Flatten()])
+    model.add(layers.Dense(1))
+    model.compile(loss="mse")
+    write_robustness_report(model, groups(), tmp_path / "card.html")
+    _, text = text_of(tmp_path / "card.html")
+    assert "right as they are" not in text and "is taken for" not in text

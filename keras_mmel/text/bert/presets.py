@@ -105,9 +105,9 @@ def read_json(path: pathlib.Path) -> dict:
         ValueError: If the file is damaged.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
         raise ValueError(
-            "a checkpoint's JSON files must be readable. Received: "
+            "a checkpoint's JSON files must be readable objects. Received: "
             f"{str(path)!r}: {error}"
         ) from error

@@ -158,6 +158,8 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     # A manifest alone is that of a run that has not finished a shard. Shards
     # without one, whoever writes has looked at.
     own = {MANIFEST, *_OF_TFDS, *manifest.shards()}
+    # `load_table` may keep its tables beside the shards.
+    own.update(name for name in names if name.startswith("table-"))
     if others := sorted(set(names) - own):
         raise ValueError(
             "`directory` must be empty, or that of a run with the same "

@@ -5,6 +5,7 @@ import dataclasses
 import random
 from collections.abc import Iterable
 from collections.abc import Sequence
+from typing import Any
 from typing import NamedTuple
 
 import numpy as np
@@ -52,15 +53,19 @@ class ShownExample(NamedTuple):
 
 @dataclasses.dataclass
 class Findings:
-    """What `inspect_records` found, in words.
+    """What `inspect_records` found.
 
     Attributes:
-        tables: Titles, each with rows of a name and a value.
+        tables: In words: titles, each with rows of a name and a value.
+        numbers: For programs: counts of examples, views and labels, and for
+            each name what its values are; those of a label say whether a view
+            keeps it.
         examples: The examples that are shown.
         missing_ids: Ids that were asked for and are not there.
     """
 
     tables: list[tuple[str, list[tuple[str, str]]]]
+    numbers: dict[str, Any]
     examples: list[ShownExample]
     missing_ids: list[str]
 
@@ -117,6 +122,7 @@ def inspect_records(
         shown = [record for record in wanted.values() if record is not None]
     return Findings(
         tables=counts.tables(label_names),
+        numbers=counts.numbers(),
         examples=[_example(record, label_names) for record in shown],
         missing_ids=[name for name, record in wanted.items() if record is None],
     )
@@ -202,6 +208,23 @@ class _Counts:
         ]
         return [(title, rows) for title, rows in tables.items() if rows]
 
+    def numbers(self):
+        summed_up = {}
+        for name, values in self.values.items():
+            if not values:  # asked for, and never added
+                continue
+            median, most = _percentiles(values)
+            summed_up[str(name)] = {
+                "count": len(values),
+                "mean": float(np.mean(values)),
+                "median": float(median),
+                "95%": float(most),
+                "smallest": float(min(values)),
+                "largest": float(max(values)),
+            }
+        counts = {"examples": len(self.views), "views": sum(self.views)}
+        return {**counts, "labels": dict(self.labels), **summed_up}
+
     def _teacher_rows(self):
         names = (_OWN_LABEL, _LABEL_KEPT, _AS_ORIGINAL)
         if not any(self.values[name] for name in names):
@@ -243,8 +266,12 @@ def _decision(prediction):
     return prediction.index(max(prediction))
 
 
+def _percentiles(values):
+    return np.percentile(values, [50, 95], method="inverted_cdf")
+
+
 def _spread(values):
-    median, most = np.percentile(values, [50, 95], method="inverted_cdf")
+    median, most = _percentiles(values)
     return (
         f"mean {np.mean(values):.1f}, median {median}, 95% up to {most}, "
         f"{min(values)} to {max(values)}"

@@ -235,8 +235,8 @@ def _labels(table):
     """The labels, or an error where one is not there."""
     if table.labels is None:
         raise ValueError(
-            "Labels must be there; give `labels=False` to read texts alone. "
-            "Received: data without labels"
+            "Labels must be there; `read_plain(labels=False)` reads texts "
+            "alone. Received: data without labels"
         )
     if table.labels.dtype == np.int64:
         hidden = np.flatnonzero(table.labels < 0)

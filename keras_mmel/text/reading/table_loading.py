@@ -49,7 +49,7 @@ def load_table(
 
     Args:
         data: A directory that `write_augmented` wrote, or a source; a table is
-            returned as it is.
+            returned as it is, and has its tokenizer and its lengths.
         tokenizer: The tokenizer of the model; a source of texts alone needs
             one. `None` takes the ids in the files, and so does one with the
             fingerprint of the tokenizer that they were made with.
@@ -94,6 +94,13 @@ def load_table(
         if as_text != (data.texts is not None):
             raise ValueError(
                 f"`as_text` must be as of the table. Received: {as_text=}"
+            )
+        if tokenizer is not None or max_length != MAX_LENGTH:
+            raise ValueError(
+                "`tokenizer` and `max_length` go to `load_table`, which makes "
+                "the token ids of a table: those are there already. Received: "
+                f"a table, a tokenizer of {type(tokenizer).__name__}, "
+                f"{max_length=}"
             )
         return data
     if tokenizer is not None:

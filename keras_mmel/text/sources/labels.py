@@ -99,7 +99,7 @@ def _read(row, column, names):
         return None
     if names and str(value) in names:
         return names.index(str(value))  # also where the names are numbers
-    if isinstance(value, str):
+    if isinstance(value, str) and "_" not in value:  # which Python overreads
         # What is no number is a word, and stays as it is.
         with contextlib.suppress(ValueError):
             value = int(value) if _INTEGER.fullmatch(value) else float(value)

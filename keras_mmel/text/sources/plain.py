@@ -235,6 +235,15 @@ def as_source(
             f"{len(empty)} examples have an empty text, the first in "
             f"{rows[0].table.unit} {empty[0]}"
         )
+    merged = [
+        r.line for _, r, texts, _ in groups if {*"\t\n"} <= {*"".join(texts)}
+    ]
+    if merged:
+        notes.append(
+            f"{len(merged)} examples have tabs and line breaks in their texts, "
+            f"the first in {rows[0].table.unit} {merged[0]}: if these are "
+            "several rows, quotes are text, and quoting is 'none'"
+        )
     if num_dropped:
         notes.append(
             f"{num_dropped} views are left out, equal to their original or to "

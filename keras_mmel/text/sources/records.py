@@ -1,6 +1,7 @@
 """Examples with their views as plain values, and the sources that give them."""
 
 import dataclasses
+import hashlib
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -97,7 +98,8 @@ class InMemory:
         records: The records; their ids differ.
         label_kind: "class", "value" or `None`.
         label_names: Names of the classes.
-        description: What `describe` returns.
+        description: What `describe` returns; a hash of the records where it
+            is `None`.
         notes: Sentences that tell the user what was done to the data.
 
     Raises:
@@ -154,7 +156,7 @@ class InMemory:
         self.label_kind = label_kind
         self.label_names = tuple(label_names) if label_names else None
         self.notes = tuple(notes)
-        self._description = description or {}
+        self._description = description
 
     def __len__(self) -> int:
         return len(self.records)
@@ -172,7 +174,12 @@ class InMemory:
         return iter(self.records[start:stop])
 
     def describe(self) -> dict:
-        """Tells where the examples are from."""
+        """Tells where the examples are from, or apart from all others."""
+        if self._description is None:
+            digest = hashlib.blake2b(digest_size=16)
+            for record in self.records:
+                digest.update(repr(record).encode("utf-8", "surrogatepass"))
+            self._description = {"records": digest.hexdigest()}
         return self._description
 
 

@@ -106,6 +106,15 @@ def test_a_damaged_manifest_is_mended(written, damage, said):
     assert fakes.contents(written) == before
 
 
+def test_tables_beside_the_shards_do_not_hinder_a_repair(written):
+    """`load_table` keeps them where the guide says, in this directory."""
+    (written / "table-0123").mkdir()
+    (written / "augmented.json").unlink()
+    source = fakes.make_source(30, 2, names="nmp")
+    assert fakes.write(written, source, split="dev").num_written == 0
+    assert (written / "table-0123").exists()
+
+
 def test_shards_of_other_settings_are_not_taken_for_ones_own(written):
     (written / "augmented.json").unlink()
     before = fakes.contents(written)

@@ -261,3 +261,11 @@ def test_tokenizers_of_other_libraries_are_named(tmp_path, tokenizer, data):
     # The way that is named.
     again = Tokenizer(tokenizer.tokenizer)
     assert len(load_table(given, again)) == 3
+
+
+def test_a_table_has_its_tokenizer_and_its_lengths(tokenizer):
+    records = made_records.make_records(3, tokenizer)
+    table = load_table(InMemory(records, "class"), tokenizer)
+    for options in ({"tokenizer": tokenizer}, {"max_length": 16}):
+        with pytest.raises(ValueError, match="go to `load_table`"):
+            read_augmented(table, **options)

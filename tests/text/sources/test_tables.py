@@ -348,3 +348,26 @@ def test_arguments_that_name_nothing(tmp_path):
     for text in ([], ["t", "y", "t"], ["t", "t"]):
         with pytest.raises(ValueError, match="`text` must name one column"):
             sources.from_csv(path, text)
+
+
+def test_rows_that_quotes_join_are_noted(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text('text\tlabel\n"one\t1\ntwo"\t0\nthree\t1\n')
+    source = sources.from_csv(path, "text", "label")
+    (note,) = source.notes
+    assert note.startswith("1 examples have tabs and line breaks")
+    assert "the first in line 2" in note
+
+
+def test_a_number_with_an_underscore_is_a_word(tmp_path):
+    rows = [["t", "label"], ["a", "1_0"], ["b", "10"]]
+    path = write_csv(tmp_path / "x.csv", rows)
+    with pytest.raises(ValueError, match="is a number where"):
+        sources.from_csv(path, "t", "label")
+
+
+def test_records_in_memory_are_told_apart():
+    one, same, other = (
+        InMemory([Record("0", (text,), 1)]).describe() for text in "aab"
+    )
+    assert one == same != other
