@@ -115,7 +115,7 @@ def _with_names(transformations):
     if isinstance(transformations, Mapping):
         names = ["original", *transformations]
         functions = transformations.values()
-    functions = list(functions)
+    functions = list(map(_as_it_is, functions))
     own = names[1:] if names else []
     are_strings = all(isinstance(name, str) for name in own)
     if not functions or not are_strings or _ROWS & {*own}:
@@ -124,3 +124,13 @@ def _with_names(transformations):
             f"strings, and none of {sorted(_ROWS)}. Received: {own}"
         )
     return names, functions
+
+
+def _as_it_is(function):
+    """A lambda that AutoGraph leaves alone: it warns of two in one line.
+
+    What it would rewrite, a choice by the value of a tensor, then fails.
+    """
+    if getattr(function, "__name__", "") != "<lambda>":
+        return function
+    return tf.autograph.experimental.do_not_convert(function)

@@ -1,5 +1,6 @@
 """Grids of fixed transformations against a plain loop."""
 
+import io
 import random
 
 import keras
@@ -89,3 +90,16 @@ def test_wrong_input_is_named():
         grid_views(examples(), [lambda x: x[:2]], 2)
     with pytest.raises(TypeError, match="tf.data.Dataset"):
         grid_views(IMAGES, [lambda x: x], 2)
+
+
+def test_two_lambdas_on_one_line_are_no_reason_to_warn():
+    # TensorFlow's logger keeps the standard error that it began with.
+    handlers = tf.get_logger().handlers
+    stream = io.StringIO()
+    before = [handler.setStream(stream) for handler in handlers]
+    halves = {"a": lambda image: image // 4, "b": lambda image: image // 2}
+    (batch,) = grid_views(examples(np.full((2, 3, 3, 1), 8)), halves, 2)
+    for handler, own in zip(handlers, before, strict=True):
+        handler.setStream(own)
+    assert batch[0]["views"][0, :, 0, 0, 0].numpy().tolist() == [8, 2, 4]
+    assert stream.getvalue() == ""
