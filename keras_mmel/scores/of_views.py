@@ -64,7 +64,7 @@ def evaluate_views(
     `evaluate`. `sample_weight` weighs the loss and `weighted_metrics`, as in
     `evaluate`; losses are averaged, whatever their `reduction`. On replicas,
     the first computes, of each worker that asks. Views whose loss is not finite
-    are warned of.
+    are warned of, and views on another scale than their originals.
 
     Args:
         model: A compiled `keras.Model` or `MMELModel`.
@@ -188,6 +188,8 @@ class ViewScorer:
             y = labels.label
         x, y, weight = nests.map_arrays(ops.convert_to_tensor, (x, y, weight))
         if self._metrics is None:
+            if "mask" not in x:
+                _warn_of_unlike(x["views"])
             self._metrics = view_values.find_metrics(self._model, x, y)
         choices = None
         if self._by_view:
@@ -201,6 +203,20 @@ class ViewScorer:
 
     def _values(self, *batch):
         return view_values.view_values(self._model, self._metrics, *batch)
+
+
+def _warn_of_unlike(views):
+    """Warns of a view that is nothing like its original: of another scale."""
+    for leaf in keras.tree.flatten(views):
+        if not ("float" in str(leaf.dtype) or "int" in str(leaf.dtype)):
+            continue
+        leaf = arrays.to_numpy(leaf)
+        for place in range(1, leaf.shape[1]):
+            if said := arrays.unlike_originals(leaf[:, [0, place]]):
+                warnings.warn(
+                    f"View {place}: {said} The model is asked about both.",
+                    stacklevel=5,
+                )
 
 
 def _joined(*batches):

@@ -431,6 +431,16 @@ def test_predictions_that_are_not_finite_are_warned_of():
     )
 
 
+def test_a_view_of_another_scale_is_warned_of():
+    model = classifier()
+    views, labels, mask, _ = data()
+    views[:, 2] *= 1000
+    with pytest.warns(UserWarning, match="View 2: Views are from .* to "):
+        keras_mmel.evaluate_views(model, {"views": views}, labels)
+    x = {"views": views, "mask": mask}  # where padding may be anything
+    keras_mmel.evaluate_views(model, x, labels)
+
+
 def test_wrong_input_is_named():
     views, labels, _, _ = data()
     with pytest.raises(ValueError, match="needs a compiled loss"):
