@@ -106,10 +106,6 @@ def make_parser() -> argparse.ArgumentParser:
         )
         command.set_defaults(settings={})
         module.add_options(command)
-        for action in command._actions:
-            if action.dest in _PATHS:
-                # What shtab completes them with.
-                action.complete = _FILES  # type: ignore[attr-defined]
     return parser
 
 
@@ -123,6 +119,13 @@ def _with_underscores(word):
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, not after the whole usage."""
+
+    def add_argument(self, *names, **settings):
+        action = super().add_argument(*names, **settings)
+        if action.dest in _PATHS:
+            # What shtab completes them with.
+            action.complete = _FILES
+        return action
 
     def error(self, message):
         self.exit(
