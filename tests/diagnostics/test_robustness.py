@@ -220,7 +220,7 @@ def test_the_interval_is_that_of_wilson(right, count):
 
 def test_wrong_input_is_named(model, tmp_path):
     path = tmp_path / "a.html"
-    for names in (["cat", "dog"], "a-string"):
+    for names in (["cat", "dog"], "a-string", {"0": "a", "1": "b", "2": "c"}):
         with pytest.raises(ValueError, match="list with a name for each class"):
             write_robustness_report(model, groups(), path, names)
     shuffled = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).shuffle(40)

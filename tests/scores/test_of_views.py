@@ -452,6 +452,8 @@ def test_wrong_input_is_named():
         keras_mmel.evaluate_views(model, [(views[:, 0], labels)])
     with pytest.raises(ValueError, match="no batch to evaluate"):
         keras_mmel.evaluate_views(model, [])
+    with pytest.raises(ValueError, match="`batch_size` must be at least 1"):
+        keras_mmel.evaluate_views(model, {"views": views}, labels, batch_size=0)
     with pytest.raises(ValueError, match="go with arrays"):
         keras_mmel.evaluate_views(model, [], labels)
     with pytest.raises(ValueError, match="which need `y`"):

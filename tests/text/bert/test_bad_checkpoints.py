@@ -116,8 +116,9 @@ def test_presets_that_are_not_there(tmp_path, monkeypatch):
         "nowhere", "hf://owner/name.*keras/NAME.*'nowhere'", FileNotFoundError
     )
     refused(tmp_path, r"a config.json.*\[\]", FileNotFoundError)
-    (tmp_path / "config.json").write_text("{")
-    refused(tmp_path, "must be readable.*config.json")
+    for damaged in ("{", "[1]"):
+        (tmp_path / "config.json").write_text(damaged)
+        refused(tmp_path, "must be readable.*config.json")
     hub = pytest.importorskip("huggingface_hub")
 
     def fail(*_, **__):
