@@ -122,24 +122,29 @@ def _lengths_of_examples(table, choose, epoch):
         rows, _ = choose(epoch, numbers)
         spans = gather(table.starts, rows[..., None] + [0, 1])
         lengths = tf.reduce_max(spans[..., 1] - spans[..., 0], axis=1)
-        return padded_lengths(table, lengths)
+        return padded_lengths(lengths, longest)
 
+    longest = _longest_row(table)
     parts = tf.data.Dataset.range(0, len(table), _PART).map(part)
     return parts.rebatch(len(table)).get_single_element()
 
 
-def padded_lengths(table: TokenTable, lengths):
-    """The lengths to which rows are padded: multiples of 4.
-
-    Args:
-        table: The rows. A model may have no more positions than the longest
-            has tokens, so none is padded beyond.
-        lengths: Tokens of some of them.
-    """
+def _longest_row(table):
+    """The most tokens that a row has: over all rows, so to be asked once."""
     # In parts, here too: all lengths at once would be another array of rows.
     starts = range(0, len(table.borders), _PART)
     spans = (table.starts[start : start + _PART + 1] for start in starts)
-    longest = max(np.diff(span).max() for span in spans)
+    return max(np.diff(span).max() for span in spans)
+
+
+def padded_lengths(lengths, longest: int):
+    """The lengths to which rows are padded: multiples of 4.
+
+    Args:
+        lengths: Tokens of rows.
+        longest: The most that a row has. A model may have no further
+            positions, so none is padded beyond.
+    """
     # Division rounds down, so of the negative it rounds up.
     return tf.minimum(-(-lengths // LENGTH_STEP) * LENGTH_STEP, longest)
 
@@ -162,11 +167,12 @@ def gatherer(table: TokenTable) -> Callable:
             tuple(gather(column, rows) for column in columns)
         )
     last = max(len(table.token_ids) - 1, 0)
+    longest = _longest_row(table)
 
     def inputs_of(rows):
         spans = gather(table.starts, rows[..., None] + [0, 1])
         starts, lengths = spans[..., :1], spans[..., 1:] - spans[..., :1]
-        length = padded_lengths(table, tf.reduce_max(lengths))
+        length = padded_lengths(tf.reduce_max(lengths), longest)
         places = tf.range(length, dtype=tf.int64)
         is_token = places < lengths
         # Padding reads on into the next row; only the last row has none.

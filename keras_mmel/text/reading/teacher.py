@@ -290,7 +290,8 @@ def predictor(
 
     def predict(table):
         inputs_of = batches.gatherer(table)
-        lengths = batches.padded_lengths(table, table.lengths).numpy()
+        lengths = table.lengths
+        lengths = batches.padded_lengths(lengths, lengths.max()).numpy()
         order = np.argsort(lengths, kind="stable")
         # A last batch that is not full is filled up with its last row.
         filled = np.pad(order, (0, -len(order) % batch_size), "edge")

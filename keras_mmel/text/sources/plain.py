@@ -235,9 +235,7 @@ def as_source(
             f"{len(empty)} examples have an empty text, the first in "
             f"{rows[0].table.unit} {empty[0]}"
         )
-    merged = [
-        r.line for _, r, texts, _ in groups if {*"\t\n"} <= {*"".join(texts)}
-    ]
+    merged = [r.line for _, r, texts, _ in groups if _look_like_rows(texts)]
     if merged:
         notes.append(
             f"{len(merged)} examples have tabs and line breaks in their texts, "
@@ -288,3 +286,8 @@ def _one_a_row(table, text, label, id, label_names, views):
         groups.append((example_id, row, row.texts(columns), texts_of_views))
     facts = {"text": list(columns), "id": id, "views": list(views)}
     return as_source(groups, label, label_names, facts)
+
+
+def _look_like_rows(texts):
+    text = "".join(texts)
+    return "\t" in text and "\n" in text

@@ -13,6 +13,7 @@ from keras_mmel.text import load_table
 from keras_mmel.text import read_augmented
 from keras_mmel.text import read_plain
 from keras_mmel.text.files import InMemory
+from keras_mmel.text.reading import batches
 from keras_mmel.text.reading import table_loading
 from keras_mmel.text.reading.table_loading import make_table
 from tests.text import made_records
@@ -269,3 +270,19 @@ def test_a_table_has_its_tokenizer_and_its_lengths(tokenizer):
     for options in ({"tokenizer": tokenizer}, {"max_length": 16}):
         with pytest.raises(ValueError, match="go to `load_table`"):
             read_augmented(table, **options)
+
+
+def test_rows_are_all_looked_at_once(tokenizer, monkeypatch):
+    """Not for each batch, which a teacher asks for eagerly."""
+    records = made_records.make_records(3, tokenizer)
+    table, calls = load_table(InMemory(records, "class"), tokenizer), []
+
+    def longest_row(of_table):
+        calls.append(of_table)
+        return of_table.lengths.max()
+
+    monkeypatch.setattr(batches, "_longest_row", longest_row)
+    inputs_of = batches.gatherer(table)
+    for row in range(3):
+        inputs_of(np.array([row]))
+    assert len(calls) == 1
