@@ -2,7 +2,7 @@
 
 import sys
 
-from keras_mmel_cli.program import main
+from keras_mmel_cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,76 +1,76 @@
-r"""Check augmented text of other tools and write it in our format.
+"""The command `keras-mmel import`."""
 
-Example:
-  keras-mmel import views.csv --text text --label label --id id \
-    --out imported/reviews
-"""
+import dataclasses
+from typing import Annotated
 
-import argparse
+import tyro
 
 from keras_mmel_cli import shared
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `import`."""
-    add = parser.add_argument
-    add(
-        "file",
-        help="a .csv, .tsv, .jsonl or .json file, in long form (a row a view) "
-        "or in wide form (a row an example, see --views)",
-    )
-    shared.add_columns(parser)
-    form = parser.add_mutually_exclusive_group().add_argument
-    form(
-        "--views",
-        nargs="+",
-        metavar="COL",
-        help="wide form: a column with a JSON list of views, or several "
-        "columns with a view each; --text is the original",
-    )
-    form(
-        "--original",
-        nargs="+",
-        metavar="COL",
-        help="long form: the columns of the original text; else the first row "
-        "of an id is the original",
-    )
-    add("--split", default="train", help="name of the split (default: train)")
-    add("--check", action="store_true", help="only check; write nothing")
-    shared.add_num_shards(parser)
-    add("--out", metavar="DIR", help="where to write")
+_FORM = tyro.conf.create_mutex_group(required=False, title="form of the file")
 
 
-def check(options: argparse.Namespace) -> None:
-    """Raises `ValueError` or `OSError` for what is wrong at first sight."""
-    if not options.check and not options.out:
-        raise ValueError("--out is needed, or --check to write nothing")
-    shared.check_exists(options.file)
-    if not options.text:
-        raise ValueError(
-            "--text is needed: the column of the text, or both of a pair"
+@dataclasses.dataclass
+class Import:
+    r"""Check augmented text of other tools and write it in our format.
+
+    For example:
+      keras-mmel import views.csv --text text --label label \
+        --id id --out imported/reviews
+
+    Attributes:
+        file: a .csv, .tsv, .jsonl or .json file, in long form (a row a view) or
+            in wide form (a row an example, see --views)
+        views: wide form: a column with a JSON list of views, or several columns
+            with a view each; --text is the original
+        original: long form: the columns of the original text; else the first
+            row of an id is the original
+        split: name of the split
+        check: only check; write nothing
+        out: where to write
+    """
+
+    file: tyro.conf.Positional[shared.File]
+    columns: shared.Columns
+    views: Annotated[shared.Names, _FORM] = None
+    original: Annotated[shared.Names, _FORM] = None
+    split: str = "train"
+    check: bool = False
+    num_shards: shared.NumShards = None
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+
+    def validate(self) -> None:
+        """Raises `ValueError` or `OSError` for what is wrong at first sight."""
+        if not self.check and not self.out:
+            raise ValueError("--out is needed, or --check to write nothing")
+        shared.check_exists(self.file)
+        if not self.columns.text:
+            raise ValueError(
+                "--text is needed: the column of the text, or both of a pair"
+            )
+
+    def run(self) -> None:
+        """Checks the file that the options name; writes it where asked to."""
+        with shared.quiet():
+            from keras_mmel.text import sources
+            from keras_mmel.text import write_augmented
+
+        if self.views:
+            source = shared.open_table(
+                self.columns, self.file, views=self.views
+            )
+        else:
+            source = sources.from_long(
+                self.file, original=self.original, **vars(self.columns)
+            )
+        views = sum(len(record.views) for record in source.records)
+        labels = sources.describe_labels(source)
+        print(f"{self.file}: {len(source)} examples, {views} views, {labels}.")
+        if self.check or not self.out:
+            for note in source.notes:
+                print(f"Note: {note}.")
+            return
+        written = write_augmented(
+            self.out, source, num_shards=self.num_shards, split=self.split
         )
-
-
-def run(options: argparse.Namespace) -> None:
-    """Checks the file that the options name; writes it where asked to."""
-    with shared.quiet():
-        from keras_mmel.text import sources
-        from keras_mmel.text import write_augmented
-
-    if options.views:
-        source = shared.open_table(options, options.file, views=options.views)
-    else:
-        names = ("text", "label", "id", "original", "label_names", "quoting")
-        columns = {name: getattr(options, name) for name in names}
-        source = sources.from_long(options.file, **columns)
-    views = sum(len(record.views) for record in source.records)
-    labels = sources.describe_labels(source)
-    print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")
-    if options.check:
-        for note in source.notes:
-            print(f"Note: {note}.")
-        return
-    written = write_augmented(
-        options.out, source, num_shards=options.num_shards, split=options.split
-    )
-    shared.tell(options.out, written)
+        shared.tell(self.out, written)

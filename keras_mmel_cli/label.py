@@ -1,66 +1,65 @@
-r"""Add a teacher's predictions to augmented files.
+"""The command `keras-mmel label`."""
 
-Example:
-  keras-mmel label augmented/reviews --teacher teacher.keras \
-    --out labelled/reviews
-"""
+import dataclasses
 
-import argparse
-import functools
+import tyro
 
 from keras_mmel_cli import shared
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `label`."""
-    add = parser.add_argument
-    add("directory", help="what `augment` or `import` wrote")
-    add(
-        "--teacher",
-        required=True,
-        metavar="FILE",
-        help="a fine-tuned text classifier, saved by model.save",
-    )
-    # Arguments of `label_augmented`.
-    number = functools.partial(
-        add, type=shared.positive, metavar="N", action=shared.Setting
-    )
-    number(
-        "--batch_size", help="texts of one call of the teacher (default: 64)"
-    )
-    number(
-        "--max_length",
-        help="tokens of a text or a pair that the teacher sees (default: 128)",
-    )
-    shared.add_shard(parser)
-    add("--out", required=True, metavar="DIR", help="where to write")
+@dataclasses.dataclass
+class Label:
+    r"""Add a teacher's predictions to augmented files.
 
+    For example:
+      keras-mmel label augmented/reviews --teacher teacher.keras \
+        --out labelled/reviews
 
-def check(options: argparse.Namespace) -> None:
-    """Raises `ValueError` or `OSError` for what is wrong at first sight."""
-    shared.check_exists(options.directory, "directory")
-    shared.check_exists(options.teacher)
+    Attributes:
+        directory: what `augment` or `import` wrote
+        teacher: a fine-tuned text classifier, saved by model.save
+        out: where to write
+        batch_size: texts of one call of the teacher
+        max_length: tokens of a text or a pair that the teacher sees
+    """
 
+    directory: tyro.conf.Positional[shared.Directory]
+    teacher: shared.File
+    out: shared.Directory
+    batch_size: int = 64
+    max_length: int = 128
+    shard: shared.Share = None
 
-def run(options: argparse.Namespace) -> None:
-    """Labels the files that the options name with their teacher."""
-    with shared.quiet():
-        import keras
+    def validate(self) -> None:
+        """Raises `ValueError` or `OSError` for what is wrong at first sight."""
+        shared.check_exists(self.directory, "directory")
+        shared.check_exists(self.teacher)
+        shared.parse_share(self.shard)
 
-        from keras_mmel.tasks.preprocessing import preprocess_of
-        from keras_mmel.text import BertTextClassifier
-        from keras_mmel.text import label_augmented
+    def run(self) -> None:
+        """Labels the files that the options name with their teacher."""
+        with shared.quiet():
+            import keras
 
-    teacher = keras.saving.load_model(options.teacher, compile=False)
-    is_ours = isinstance(teacher, BertTextClassifier)
-    if not is_ours and preprocess_of(teacher) is None:
-        raise ValueError(
-            "--teacher must be a text classifier of load_text_classifier or of "
-            "keras-hub, with its preprocessor, saved by model.save. Received: "
-            f"{options.teacher}, which holds a {type(teacher).__name__}"
+            from keras_mmel.tasks.preprocessing import preprocess_of
+            from keras_mmel.text import BertTextClassifier
+            from keras_mmel.text import label_augmented
+
+        teacher = keras.saving.load_model(self.teacher, compile=False)
+        is_ours = isinstance(teacher, BertTextClassifier)
+        if not is_ours and preprocess_of(teacher) is None:
+            raise ValueError(
+                "--teacher must be a text classifier of load_text_classifier "
+                "or of keras-hub, with its preprocessor, saved by model.save. "
+                f"Received: {self.teacher}, which holds a "
+                f"{type(teacher).__name__}"
+            )
+        written = label_augmented(
+            self.directory,
+            teacher,
+            self.out,
+            shard=shared.parse_share(self.shard),
+            batch_size=self.batch_size,
+            max_length=self.max_length,
         )
-    files, out, shard = options.directory, options.out, options.shard
-    written = label_augmented(
-        files, teacher, out, shard=shard, **options.settings
-    )
-    shared.tell(out, written)
+        shared.tell(self.out, written)

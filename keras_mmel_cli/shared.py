@@ -1,76 +1,102 @@
-"""What several commands share: values, options, checks, start and last line.
+"""What several commands share: options, checks, start and last line.
 
 Nothing here imports Keras, which takes seconds: `--help` and a mistyped option
 should not wait for it.
 """
 
-import argparse
 import contextlib
-import functools
+import dataclasses
 import os
 import pathlib
 import re
 import sys
+from typing import Annotated
+from typing import Any
+from typing import Literal
+
+import tyro
 
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
+Directory = Annotated[str, tyro.conf.arg(metavar="DIR")]
+File = Annotated[str, tyro.conf.arg(metavar="FILE")]
+# One value or more; `check_values` sees to it.
+Names = Annotated[
+    tuple[str, ...] | None, tyro.conf.arg(metavar="NAME [NAME ...]")
+]
+NumShards = Annotated[
+    int | None,
+    tyro.conf.arg(
+        help="files to write, else one for 512 examples; a run that is stopped "
+        "loses the files it has not finished"
+    ),
+]
+Share = Annotated[
+    str | None,
+    tyro.conf.arg(
+        metavar="I/N",
+        help="write one of N parts, 0/N to N-1/N: processes share --out, or "
+        "each has its own, whose files are then copied into one",
+    ),
+]
 
-def positive(text: str) -> int:
-    """Reads the value of an option: a whole number from 1 on."""
-    if not re.fullmatch("0*[1-9][0-9]*", text):
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number, at least 1. Received: {text!r}"
-        )
-    return int(text)
+
+@dataclasses.dataclass
+class Columns:
+    """What the columns of a data set are, by the names of `from_csv`.
+
+    Attributes:
+        text: the column of the text, or both columns of a pair
+        label: the label's column
+        id: the ids' column
+        label_names: what the labels 0, 1, ... are called in the file
+        quoting: whether quotes in .csv and .tsv enclose a field
+    """
+
+    text: Names = None
+    label: str | None = None
+    id: str | None = None
+    label_names: Names = None
+    quoting: Literal["csv", "none"] = "csv"
 
 
-def share(text: str) -> tuple[int, int]:
-    """Reads the value of an option: I/N, the share I of N."""
+def check_values(options: Any) -> None:
+    """Raises `ValueError` for a number or a list that no option may have.
+
+    Args:
+        options: A dataclass of options; those inside it are checked as well.
+    """
+    for name, value in vars(options).items():
+        if dataclasses.is_dataclass(value):
+            check_values(value)
+        elif value == ():
+            raise ValueError(
+                f"--{name} must have one value or more. Received: none"
+            )
+        elif type(value) is int and value < 1 and name != "seed":
+            raise ValueError(
+                f"--{name} must be a whole number, at least 1. "
+                f"Received: {value}"
+            )
+
+
+def parse_share(text: str | None) -> tuple[int, int] | None:
+    """Reads I/N, the value of `--shard`, or raises `ValueError`."""
+    if text is None:
+        return None
     match = re.fullmatch("([0-9]+)/([0-9]+)", text)
     if not match or int(match[1]) >= int(match[2]):
-        raise argparse.ArgumentTypeError(
-            f"must be I/N with I from 0 to N-1. Received: {text!r}"
+        raise ValueError(
+            f"--shard must be I/N with I from 0 to N-1. Received: {text}"
         )
     return int(match[1]), int(match[2])
 
 
-class Setting(argparse.Action):
-    """An option that is an argument of the function behind the command.
-
-    What the user gives is gathered in `options.settings`; what is left out has
-    the default of that function, so that no default stands in two places.
-    """
-
-    def __call__(self, parser, namespace, value, option_string=None):
-        namespace.settings = namespace.settings | {self.dest: value}
-
-
-def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say what the columns of a data set are."""
-    add = parser.add_argument
-    several = functools.partial(add, nargs="+", metavar="COL")
-    several("--text", help="the column of the text, or both columns of a pair")
-    add("--label", metavar="COL", help="the label's column")
-    add("--id", metavar="COL", help="the ids' column")
-    add(
-        "--label_names",
-        nargs="+",
-        metavar="NAME",
-        help="what the labels 0, 1, ... are called in the file",
-    )
-    add(
-        "--quoting",
-        choices=("csv", "none"),
-        default="csv",
-        help="whether quotes in .csv and .tsv enclose a field (default: csv)",
-    )
-
-
-def open_table(options: argparse.Namespace, path: str, **more):
-    """Opens a file by its ending, with the columns that the options name.
+def open_table(columns: Columns, path: str, **more):
+    """Opens a file by its ending.
 
     Args:
-        options: With the values of `add_columns`.
+        columns: What its columns are.
         path: A .csv, .tsv, .jsonl or .json file.
         **more: Other arguments of `from_csv` and `from_jsonl`.
 
@@ -82,33 +108,11 @@ def open_table(options: argparse.Namespace, path: str, **more):
     """
     from keras_mmel.text import files
 
-    names = ("text", "label", "id", "label_names")
-    columns = {name: getattr(options, name) for name in names} | more
+    arguments = vars(columns) | more
     if path.lower().endswith((".jsonl", ".json")):
-        return files.from_jsonl(path, **columns)
-    return files.from_csv(path, quoting=options.quoting, **columns)
-
-
-def add_num_shards(parser: argparse.ArgumentParser) -> None:
-    """Adds `--num_shards`, how many files are written."""
-    parser.add_argument(
-        "--num_shards",
-        type=positive,
-        metavar="N",
-        help="files to write (default: one for 512 examples); a run that is "
-        "stopped loses the files it has not finished",
-    )
-
-
-def add_shard(parser: argparse.ArgumentParser) -> None:
-    """Adds `--shard`, which part of the files is written."""
-    parser.add_argument(
-        "--shard",
-        type=share,
-        metavar="I/N",
-        help="write one of N parts, 0/N to N-1/N: processes share --out, or "
-        "each has its own, whose files are then copied into one",
-    )
+        del arguments["quoting"]
+        return files.from_jsonl(path, **arguments)
+    return files.from_csv(path, **arguments)
 
 
 def is_table(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -10,17 +11,17 @@ import sys
 
 import keras
 import pytest
-import shtab
 
 from keras_mmel.text import Tokenizer
 from keras_mmel.text import files
 from keras_mmel.text import load_text_classifier
 from keras_mmel_cli import main
-from keras_mmel_cli import program
+from tests.docs import blocks
 from tests.text import tiny
 
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 COMMAND = [sys.executable, "-m", "keras_mmel_cli"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXTS = [
     "a very good film and a bright story",
     "the music was poor, the actor dull",
@@ -92,7 +93,7 @@ def test_examples_of_the_help_run(folder, augmented, capsys):
     """One after the other, as a user would."""
     for command in ("augment", "import", "label", "inspect"):
         assert main([command, "--help"]) == 0
-        example = capsys.readouterr().out.split("Example:\n")[1]
+        example = capsys.readouterr().out.split("For example:\n")[1]
         example = example.split("\n\n")[0].replace("\\\n", "").split()
         assert example[:2] == ["keras-mmel", command]
         run(example[1:])
@@ -320,15 +321,25 @@ def test_installed_command_prints_only_what_it_should(folder, tmp_path, level):
         (["augment", "--data", "reviews.c"], ["reviews.csv"]),
         (["inspect", "teach"], ["teacher.keras"]),
         (["import", "reviews.c"], ["reviews.csv"]),
+        (["inspect", "--json", "teach"], ["teacher.keras"]),
     ],
 )
 def test_the_tab_key_completes(words, completed, folder):
-    script = shtab.complete(program.make_parser(), "bash")
+    """By the lines of the documentation, in a shell that has nothing else."""
+    page = (ROOT / "docs/api/command_line.md").read_text(encoding="utf-8")
+    (script,) = blocks.code(page, "bash")
+    command = shlex.join(COMMAND)
+    script = script.replace("keras-mmel --tyro", f"{command} --tyro")
     name = re.search(r"-F (\w+) keras-mmel", script)[1]
     line = shlex.join(["keras-mmel", *words])
-    script += f"\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; {name}\n"
+    # As Bash calls it: the command, the word and the word before.
+    script += f"\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}\n"
+    script += f'{name} keras-mmel "${{COMP_WORDS[-1]}}" "${{COMP_WORDS[-2]}}"\n'
     script += 'printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert done.stdout.split() == completed, done.stderr

@@ -12,10 +12,9 @@ import pytest
 
 from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import label_augmented
-from keras_mmel_cli import inspect as inspect_command
-from keras_mmel_cli import label
 from keras_mmel_cli import main
-from keras_mmel_cli.program import COMMANDS
+from keras_mmel_cli.inspect import Inspect
+from keras_mmel_cli.label import Label
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -27,6 +26,16 @@ def fails(argv, capsys):
     assert out == ""
     assert err.endswith("\n") and err.count("\n") == 1
     return err
+
+
+def is_not_parsed(argv, capsys):
+    """The words with which tyro refuses arguments, without their box."""
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    words = " ".join(re.sub("[╭─╮│╰╯]", " ", err).split())
+    assert re.search(r"For full helptext, (run|see):? keras-mmel", words)
+    return words
 
 
 def test_installed_command_is_this_one():
@@ -53,13 +62,49 @@ print("loaded", sorted(n for n in names - standard if n[0] != "_"))
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
     )
     assert re.findall(r"^code (\d)", done.stdout, re.M) == list("0022")
-    assert "loaded ['keras_mmel_cli']" in done.stdout
+    (loaded,) = re.findall(r"^loaded (.*)$", done.stdout, re.M)
+    assert "'keras_mmel_cli'" in loaded and "'tyro'" in loaded
+    for library in ("keras", "keras_mmel", "tensorflow", "numpy"):
+        assert f"'{library}'" not in loaded
+
+
+def test_without_the_extra_it_says_what_to_install():
+    code = """
+import sys
+sys.modules["tyro"] = None
+from keras_mmel_cli import main
+sys.exit(main(["--help"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("`pip install 'keras-mmel[text]'`\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_other_encodings_get_the_help_as_well():
+    """The list of the commands has bullets, which Latin 1 has not."""
+    for encoding in ("ascii", "latin-1"):
+        done = subprocess.run(
+            [sys.executable, "-m", "keras_mmel_cli", "--help"],
+            capture_output=True,
+            env=os.environ | {"PYTHONIOENCODING": encoding},
+            cwd=ROOT,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b" augment " in done.stdout
 
 
 def test_help_lists_the_commands(capsys):
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
-    assert all(re.search(rf"^ +{name} ", text, re.M) for name in COMMANDS)
+    assert re.findall(r"•\W+(\w+)", text) == [
+        "augment",
+        "label",
+        "inspect",
+        "import",
+    ]
     assert main(["--version"]) == 0
     version = importlib.metadata.version("keras-mmel")
     assert capsys.readouterr().out == f"keras-mmel {version}\n"
@@ -85,14 +130,12 @@ def test_help_states_the_defaults_of_what_it_calls(
 ):
     """And every argument that the command does not give is an option."""
     assert main([command, "--help"]) == 0
-    _, options = capsys.readouterr().out.split("options:")
-    text = " ".join(options.split())
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     arguments = inspect.signature(function).parameters
     assert given < set(arguments)
     for name in set(arguments) - given:
-        (stated,) = re.findall(rf"--{name} [^)]*\(default: ([^)]*)\)", text)
-        if arguments[name].default is not None:
-            assert stated == str(arguments[name].default)
+        (stated,) = re.findall(rf"--{name} [^()]*\(default: ([^)]*)\)", text)
+        assert stated == str(arguments[name].default)
 
 
 AUGMENT = ["augment", "--masked-lm", "made", "--out", "o", "--data"]
@@ -107,12 +150,6 @@ WHICH_DATA = (
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "the following arguments are required: COMMAND"),
-        (["augment"], "--masked_lm, --data, --out. See keras-mmel augment"),
-        (
-            ["inspect", "made", "--wide"],
-            "unrecognized arguments: --wide. See keras-mmel inspect --help",
-        ),
         ([*AUGMENT, "x.csv", "--text", "t"], "No such file: x.csv"),
         ([*AUGMENT, "views.csv"], "--text is needed"),
         ([*AUGMENT, "imdb_reviews"], "--text is needed"),
@@ -121,10 +158,15 @@ WHICH_DATA = (
         ([*AUGMENT, "plain"], WHICH_DATA),
         ([*AUGMENT, "./made"], WHICH_DATA),
         ([*AUGMENT, "d", "--label_names", "a"], "--label_names are for files"),
-        ([*AUGMENT, "d", "--num_augmented", "0"], "at least 1"),
-        ([*AUGMENT, "d", "--num_augmented", "-1"], "a whole number"),
+        ([*AUGMENT, "d", "--num_augmented", "0"], "least 1. Received: 0"),
+        ([*AUGMENT, "d", "--limit", "-1"], "--limit must be a whole number"),
+        ([*AUGMENT, "d", "--text"], "--text must have one value or more"),
         ([*AUGMENT, "d", "--shard", "4/4"], "must be I/N"),
-        ([*AUGMENT, "d", "--search", "wide"], "invalid choice: 'wide'"),
+        # The word, not what Python calls so.
+        ([*AUGMENT, "d", "--shard", "None"], "to N-1. Received: None"),
+        ([*VIEWS, "--views"], "--views must have one value or more"),
+        (["inspect", "made", "--id"], "--id must have one value or more"),
+        (["inspect", "made", "--examples", "0"], "at least 1. Received: 0"),
         ([*AUGMENT, "d", "--masked-lm=bert-tiny"], "directory: bert-tiny"),
         (["inspect", "nowhere"], "No such directory: nowhere"),
         (["inspect", "views.csv"], "Not a directory: views.csv"),
@@ -134,7 +176,6 @@ WHICH_DATA = (
         (["import", "a.xlsx", "--check"], "No such file: a.xlsx"),
         (IMPORT, "--text is needed"),
         (VIEWS, "must be told apart by `id` or by `original`"),
-        ([*VIEWS, "--views", "b", "--original", "c"], "not allowed with"),
     ],
 )
 def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):
@@ -146,16 +187,49 @@ def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "Expected one of {augment, label, inspect, import}"),
+        (["argument"], "Available subcommands: augment, label, inspect"),
+        (["augment"], "keras-mmel augment: --masked_lm STR"),
+        (["label"], "keras-mmel label: DIR"),
+        (["inspect", "made", "--wide"], "Unrecognized options: --wide"),
+        ([*AUGMENT, "d", "--num_augmented", "1.5"], "--num_augmented: invalid"),
+        ([*AUGMENT, "d", "--max_length", "x"], "--max_length: no type"),
+        ([*AUGMENT, "d", "--mask_ratio", "x"], "--mask_ratio: could not"),
+        ([*AUGMENT, "d", "--search", "wide"], "'wide' for argument '--search'"),
+        ([*AUGMENT, "d", "--label"], "value for argument '--label'"),
+        ([*AUGMENT, "d", "--slot", "8"], "Perhaps you meant: --slots INT"),
+        (
+            [*VIEWS, "--views", "b", "--original", "c"],
+            "--views and --original are not allowed together",
+        ),
+    ],
+)
+def test_what_is_not_parsed_is_named(argv, message, capsys):
+    assert message in is_not_parsed(argv, capsys)
+
+
+@pytest.mark.parametrize("option", ["--masked_lm", "--masked-lm"])
+def test_values_may_look_like_options(option, capsys):
+    """Dashes and underscores are alike in the options alone."""
+    argv = ["augment", option + "=made-of_it", "--data", "d", "--out", "o"]
+    for seed in ("-1", "0"):
+        line = fails([*argv, "--text", "a-b", "--seed", seed], capsys)
+        assert line.endswith("No such directory: made-of_it\n")
+
+
 @pytest.fixture
 def raising(monkeypatch):
     """Makes commands raise what it is given."""
 
     def make(error):
-        def run(options):
+        def run(command):
             raise error
 
-        monkeypatch.setattr(inspect_command, "run", run)
-        monkeypatch.setattr(label, "run", run)
+        monkeypatch.setattr(Inspect, "run", run)
+        monkeypatch.setattr(Label, "run", run)
 
     return make
 
@@ -199,8 +273,9 @@ def test_stopping_says_how_to_go_on(raising, capsys, tmp_path):
 
 def test_a_closed_pipe_is_no_error(tmp_path):
     code = f"""
-from keras_mmel_cli import inspect, main
-inspect.run = lambda options: print("line")
+from keras_mmel_cli import main
+from keras_mmel_cli.inspect import Inspect
+Inspect.run = lambda command: print("line")
 raise SystemExit(main(["inspect", {str(tmp_path)!r}]))
 """
     read, write = os.pipe()
