@@ -100,14 +100,18 @@ def inspect_records(
     print(findings.tables)
     ```
     """
-    counts = _Counts()
+    num_views, labels = [], collections.Counter()
+    values = collections.defaultdict(list)
     draw = random.Random(seed)
     # A dict keeps the order in which they were asked for.
     wanted: dict = {str(name): None for name in example_ids}
     drawn: dict = {}
     for number, record in enumerate(records):
-        counts.add_texts(record)
-        counts.add_teacher(record)
+        num_views.append(len(record.views))
+        if isinstance(record.label, int):
+            labels[record.label] += 1
+        for name, value in (*_measured(record), *_judged(record)):
+            values[name].append(value)
         if record.example_id in wanted:
             wanted[record.example_id] = record
         # Algorithm R: the first ones are drawn, later ones take their places.
@@ -120,129 +124,132 @@ def inspect_records(
     shown = [record for _, record in in_order]
     if wanted:
         shown = [record for record in wanted.values() if record is not None]
+    numbers = {
+        "examples": len(num_views),
+        "views": sum(num_views),
+        "labels": dict(labels),
+        **{str(name): _sum_up(of_name) for name, of_name in values.items()},
+    }
     return Findings(
-        tables=counts.tables(label_names),
-        numbers=counts.numbers(),
+        tables=_tables(numbers, num_views, label_names),
+        numbers=numbers,
         examples=[_example(record, label_names) for record in shown],
         missing_ids=[name for name, record in wanted.items() if record is None],
     )
 
 
-class _Counts:
-    """What is counted in records."""
+def _measured(record):
+    """Yields what is counted in the texts of a record: names and values."""
+    of_original, of_view, of_tokens = _LENGTHS
+    yield of_original, _length(record.texts)
+    if record.token_ids:
+        yield of_tokens, len(record.token_ids)
+    for view in record.views:
+        yield of_view, _length(view.texts)
+        yield _REPLACED, _share_replaced(record.texts, view.texts)
 
-    def __init__(self):
-        # How many views each record has, and how many records each label.
-        self.views, self.labels = [], collections.Counter()
-        # By the name of the row, or the class of the views.
-        self.values = collections.defaultdict(list)
 
-    def add(self, name, value):
-        """Adds a value to those of a name."""
-        self.values[name].append(value)
-
-    def add_texts(self, record):
-        of_original, of_view, of_tokens = _LENGTHS
-        self.views.append(len(record.views))
-        self.add(of_original, _length(record.texts))
-        if record.token_ids:
-            self.add(of_tokens, len(record.token_ids))
-        for view in record.views:
-            self.add(of_view, _length(view.texts))
-            self.add(_REPLACED, _share_replaced(record.texts, view.texts))
-
-    def add_teacher(self, record):
-        label = record.label
-        if isinstance(label, int):
-            self.labels[label] += 1
-        if not record.teacher:
-            return
-        is_value = len(record.teacher) == 1
-        # -1 is a label that is hidden, as in the test sets of GLUE.
-        is_known = label is not None and (is_value or label >= 0)
-        original = _decision(record.teacher)
-        # Classes agree where they are the same: below the gap of values.
+def _judged(record):
+    """Yields what the teacher's predictions come to: names, or the class."""
+    if not record.teacher:
+        return
+    label, is_value = record.label, len(record.teacher) == 1
+    # -1 is a label that is hidden, as in the test sets of GLUE.
+    is_known = label is not None and (is_value or label >= 0)
+    original = _decision(record.teacher)
+    # Classes agree where they are the same: below the gap of values.
+    if is_known:
+        yield _OWN_LABEL, abs(original - label) <= REGRESSION_GAP
+    for view in record.views:
+        if not view.teacher:
+            continue
+        decision = _decision(view.teacher)
+        distance = abs(decision - original)
+        yield _AS_ORIGINAL, distance <= REGRESSION_GAP
+        if is_value:
+            yield _DISTANCE, distance
         if is_known:
-            self.add(_OWN_LABEL, abs(original - label) <= REGRESSION_GAP)
-        for view in record.views:
-            if not view.teacher:
-                continue
-            decision = _decision(view.teacher)
-            distance = abs(decision - original)
-            self.add(_AS_ORIGINAL, distance <= REGRESSION_GAP)
-            if is_value:
-                self.add(_DISTANCE, distance)
-            if is_known:
-                agrees = abs(decision - label) <= REGRESSION_GAP
-                self.add(_LABEL_KEPT, agrees)
-                if not is_value:
-                    self.add(label, agrees)
+            agrees = abs(decision - label) <= REGRESSION_GAP
+            yield _LABEL_KEPT, agrees
+            if not is_value:
+                yield label, agrees
 
-    def tables(self, label_names):
-        fewest, most = min(self.views, default=0), max(self.views, default=0)
-        each = f"{most} of each"
-        if fewest < most:
-            each = f"{fewest} to {most} of an"
-        tables = {
-            "Size": [
-                ("examples", f"{len(self.views)}"),
-                ("views", f"{sum(self.views)}, {each} example"),
-            ],
-            "Lengths": [
-                (name, _spread(self.values[name]))
-                for name in _LENGTHS
-                if self.values[name]
-            ],
-            "Views": [(_REPLACED, self._share(_REPLACED))],
-            "Teacher": self._teacher_rows(),
-        }
-        names = {label: _name(label, label_names) for label in self.labels}
-        labels = sorted(names)
-        tables["Views with the label of their original, by label"] = [
-            (names[label], self._of(label))
-            for label in labels
-            if self.values[label]
-        ]
-        tables["Labels"] = [
-            (names[label], f"{self.labels[label]} examples") for label in labels
-        ]
-        return [(title, rows) for title, rows in tables.items() if rows]
 
-    def numbers(self):
-        summed_up = {}
-        for name, values in self.values.items():
-            if not values:  # asked for, and never added
-                continue
-            median, most = _percentiles(values)
-            summed_up[str(name)] = {
-                "count": len(values),
-                "mean": float(np.mean(values)),
-                "median": float(median),
-                "95%": float(most),
-                "smallest": float(min(values)),
-                "largest": float(max(values)),
-            }
-        counts = {"examples": len(self.views), "views": sum(self.views)}
-        return {**counts, "labels": dict(self.labels), **summed_up}
+def _sum_up(values):
+    median, most = np.percentile(values, [50, 95], method="inverted_cdf")
+    return {
+        "count": len(values),
+        "mean": float(np.mean(values)),
+        "median": float(median),
+        "95%": float(most),
+        "smallest": float(min(values)),
+        "largest": float(max(values)),
+    }
 
-    def _teacher_rows(self):
-        names = (_OWN_LABEL, _LABEL_KEPT, _AS_ORIGINAL)
-        if not any(self.values[name] for name in names):
-            return [("teacher", "no predictions; `keras-mmel label` adds them")]
-        if not self.values[_DISTANCE]:
-            return [(name, self._of(name)) for name in names]
-        near = f", within {REGRESSION_GAP}"
-        rows = [(name + near, self._of(name)) for name in names]
-        return [*rows, (_DISTANCE, f"{np.mean(self.values[_DISTANCE]):.3f}")]
 
-    def _share(self, name):
-        values = self.values[name]
-        return f"{100 * np.mean(values):.1f}%" if values else "-"
+def _tables(numbers, num_views, label_names):
+    """The numbers in words."""
+    fewest, most = min(num_views, default=0), max(num_views, default=0)
+    each = f"{most} of each" if fewest == most else f"{fewest} to {most} of an"
+    labels = [
+        (label, _name(label, label_names))
+        for label in sorted(numbers["labels"])
+    ]
+    tables = {
+        "Size": [
+            ("examples", f"{numbers['examples']}"),
+            ("views", f"{numbers['views']}, {each} example"),
+        ],
+        "Lengths": [
+            (name, _spread(numbers[name]))
+            for name in _LENGTHS
+            if name in numbers
+        ],
+        "Views": [(_REPLACED, _percent(numbers.get(_REPLACED)))],
+        "Teacher": _teacher_rows(numbers),
+        "Views with the label of their original, by label": [
+            (name, _percent_of(numbers[str(label)]))
+            for label, name in labels
+            if str(label) in numbers
+        ],
+        "Labels": [
+            (name, f"{numbers['labels'][label]} examples")
+            for label, name in labels
+        ],
+    }
+    return [(title, rows) for title, rows in tables.items() if rows]
 
-    def _of(self, name):
-        """The share of a name with the counts that it is made of."""
-        share, values = self._share(name), self.values[name]
-        return f"{share} ({sum(values)} of {len(values)})" if values else share
+
+def _teacher_rows(numbers):
+    names = (_OWN_LABEL, _LABEL_KEPT, _AS_ORIGINAL)
+    if not any(name in numbers for name in names):
+        return [("teacher", "no predictions; `keras-mmel label` adds them")]
+    rows = [(name, _percent_of(numbers.get(name))) for name in names]
+    if _DISTANCE not in numbers:
+        return rows
+    near = [(f"{name}, within {REGRESSION_GAP}", share) for name, share in rows]
+    return [*near, (_DISTANCE, f"{numbers[_DISTANCE]['mean']:.3f}")]
+
+
+def _spread(summary):
+    """Says what lengths are, which are whole numbers."""
+    return (
+        "mean {mean:.1f}, median {median:.0f}, 95% up to {95%:.0f}, "
+        "{smallest:.0f} to {largest:.0f}".format(**summary)
+    )
+
+
+def _percent(summary):
+    return f"{100 * summary['mean']:.1f}%" if summary else "-"
+
+
+def _percent_of(summary):
+    """Says a share with the counts that it is made of."""
+    if not summary:
+        return "-"
+    count = summary["count"]
+    number = round(summary["mean"] * count)
+    return f"{_percent(summary)} ({number} of {count})"
 
 
 def _length(texts):
@@ -264,18 +271,6 @@ def _decision(prediction):
     if len(prediction) == 1:
         return prediction[0]
     return prediction.index(max(prediction))
-
-
-def _percentiles(values):
-    return np.percentile(values, [50, 95], method="inverted_cdf")
-
-
-def _spread(values):
-    median, most = _percentiles(values)
-    return (
-        f"mean {np.mean(values):.1f}, median {median}, 95% up to {most}, "
-        f"{min(values)} to {max(values)}"
-    )
 
 
 def _example(record, label_names):
