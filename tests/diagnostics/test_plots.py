@@ -15,6 +15,9 @@ from keras_mmel.diagnostics import plot_groups
 from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics import tensorboard
+from keras_mmel.diagnostics import write_report
+from keras_mmel.text.inspection import inspect_records
+from keras_mmel.text.inspection import to_html
 from tests.diagnostics.runs import run_of
 
 RANDOM = np.random.default_rng(0)
@@ -125,6 +128,8 @@ def test_what_cannot_be_shown_is_refused():
     "package, extra, call",
     [
         ("matplotlib", "plots", lambda _: plot_run(a_run())),
+        ("jinja2", "plots", lambda path: write_report(a_run(), path / "a")),
+        ("jinja2", "text", lambda _: to_html(inspect_records([]), "x")),
         ("tensorboard", "tensorboard", tensorboard.open_writer),
     ],
 )
