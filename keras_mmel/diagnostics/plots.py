@@ -141,14 +141,12 @@ def _finish(axes, title):
 
 
 def _draw_losses(axes, run):
-    lowest = np.inf
     for name, (label, color) in _LOSSES.items():
         x, values = _curve(run, name)
         if values.size:
             axes.plot(x, values, color=color, label=label, marker=".")
-            lowest = min(lowest, values.min())
     # A logarithmic axis needs something to show, and nothing at or below 0.
-    if 0 < lowest < np.inf:
+    if axes.dataLim.ymin > 0:
         ticker = extras.need("matplotlib.ticker", "plots")
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))

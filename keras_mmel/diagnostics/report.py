@@ -3,7 +3,6 @@
 import io
 import math
 import os
-from importlib.metadata import version
 
 import numpy as np
 
@@ -58,25 +57,12 @@ def write_report(
         curves=_figure(plots.draw_run, run),
         weights=_figure(plots.draw_weights, run),
         title=title,
-        subtitle=_subtitle(run),
         numbers=_numbers(run),
         remarks=remarks(run),
         rows=_rows(run),
     )
     with whole_files.replacing(path) as half:
         half.write_text(html, encoding="utf-8")
-
-
-def _subtitle(run):
-    settings = {**run.objective}
-    objective = settings.pop("name", "unknown")
-    arguments = ", ".join(f"{k}={v}" for k, v in settings.items())
-    groups, views = run.mask.shape
-    return (
-        f"objective {objective}({arguments}) · probe of {groups} groups of "
-        f"{views} views · {len(run.weights)} records · "
-        f"keras_mmel {version('keras-mmel')}"
-    )
 
 
 def _numbers(run):
@@ -172,17 +158,17 @@ def _unlike_views(run):
         return None
     views = np.array(run.texts if run.images is None else run.images)
     axes = tuple(range(2, views.ndim))
-    real = run.mask[:, 1:]
-    same = real & (views == views[:, :1]).all(axis=axes)[:, 1:]
-    if 2 * same.sum() > real.sum():
+    same = run.mask & (views == views[:, :1]).all(axis=axes)
+    num_same, num_views = same[:, 1:].sum(), run.mask[:, 1:].sum()
+    if 2 * num_same > num_views:
         return (
-            f"{same.sum()} of {real.sum()} views are identical to their "
+            f"{num_same} of {num_views} views are identical to their "
             "originals: look at the augmentation."
         )
     if run.images is None:
         return None
-    padding = np.expand_dims(~run.mask, axes)
-    views = np.where(padding, views[:, :1], views)
+    is_real = np.expand_dims(run.mask, axes)
+    views = np.where(is_real, views, views[:, :1])
     difference = arrays.unlike_originals(views)
     return difference and (
         f"The pictures of views are nothing like those of their originals: "

@@ -5,7 +5,6 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import keras
@@ -77,14 +76,7 @@ def write_robustness_report(
     for card in cards:
         columns += card.kind.columns(card.place)
         card.show_examples(groups)
-    examples, views = cards[0].kind.mask.shape
-    html = template.render(
-        title="Which view breaks the model",
-        subtitle=f"{examples} examples under {views} views · "
-        f"keras_mmel {version('keras-mmel')}",
-        by_view=[*zip(*columns, strict=True)],
-        cards=cards,
-    )
+    html = template.render(by_view=[*zip(*columns, strict=True)], cards=cards)
     with whole_files.replacing(path) as half:
         half.write_text(html, encoding="utf-8")
 
@@ -228,11 +220,8 @@ class _AnyModel:
 
     def label_of(self, at, view):
         """What stands below a view of an example."""
-        return f"{self.scores.view_names[view]}: {self.outcome(at, view)}"
-
-    def outcome(self, at, view):
-        """What the model makes of a view of an example."""
-        return f"loss {self.losses[at, view]:.3g}"
+        name = self.scores.view_names[view]
+        return f"{name}: loss {self.losses[at, view]:.3g}"
 
 
 class _Classifier(_AnyModel):
@@ -337,6 +326,7 @@ class _Classifier(_AnyModel):
             "One view alone breaks them": by_one[:_EXAMPLES],
         }
 
-    def outcome(self, at, view):
+    def label_of(self, at, view):
+        name = self.scores.view_names[view]
         predicted = self.classes[self.predicted[at, view]]
-        return f"{predicted} ({self.confidence[at, view]:.2f})"
+        return f"{name}: {predicted} ({self.confidence[at, view]:.2f})"

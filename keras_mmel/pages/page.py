@@ -8,6 +8,7 @@ need no library either.
 import html
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 from keras_mmel import extras
@@ -26,8 +27,7 @@ def template(name: str, extra: str = "plots") -> Any:
         extra: What brings Jinja to who needs this page.
 
     Returns:
-        A template of Jinja, which escapes whatever it is given. Those that
-        extend `page.html` take a `title`, and a `subtitle` for below it.
+        A template of Jinja, which escapes whatever it is given.
 
     Raises:
         ImportError: If Jinja is not installed.
@@ -40,7 +40,9 @@ def template(name: str, extra: str = "plots") -> Any:
         finalize=_without_control,
         trim_blocks=True,
     )
-    environment.globals |= {"mark": words.mark, "data_uri": pictures.data_uri}
+    environment.globals["version"] = version("keras-mmel")
+    environment.globals["mark"] = words.mark
+    environment.globals["data_uri"] = pictures.data_uri
     return environment.get_template(name)
 
 

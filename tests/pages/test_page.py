@@ -50,6 +50,7 @@ class Reader(html.parser.HTMLParser):
 EVERY_PART = """
 {% extends "page.html" %}
 {% import "parts.html" as parts %}
+{% block subtitle %}{{ text }}{% endblock %}
 {% block sections %}
 {% call parts.section(text, text) %}
 {{ text }}{{ parts.tiles([(text, text)]) }}{{ parts.bullets([text]) }}
@@ -64,7 +65,6 @@ def page_of(text, rows=(), images=None, texts=None):
     environment = page.template("page.html").environment
     return environment.from_string(EVERY_PART).render(
         title=text,
-        subtitle=text,
         text=text,
         rows=rows,
         images=images,
@@ -98,8 +98,8 @@ def test_a_table_of_a_notebook_is_escaped():
 
 
 def test_what_a_page_is_not_given_is_missed():
-    with pytest.raises(jinja2.UndefinedError, match="subtitle"):
-        page.template("page.html").render(title="a")
+    with pytest.raises(jinja2.UndefinedError, match="title"):
+        page.template("page.html").render()
 
 
 def test_a_page_asks_for_nothing_and_fits_every_screen():

@@ -61,7 +61,7 @@ def to_html(findings: Findings, title: str) -> str:
         ImportError: If Jinja is not installed.
     """
     template = page.template("findings.html", "text")
-    return template.render(title=title, subtitle="", findings=findings)
+    return template.render(title=title, findings=findings)
 
 
 def _marked(original, text, color):
