@@ -207,7 +207,11 @@ class _AnyModel:
         return [f"The loss of {of_all} is not finite: none of them is right."]
 
     def columns(self, place):
-        """Columns of the table by view, with their headings."""
+        """Columns of the table by view, each below its heading.
+
+        Args:
+            place: Which model it is, where there are two.
+        """
         rows = self.scores.table()[: self.mask.shape[1] + 1]
         return [*zip(*rows, strict=True)][1:]
 

@@ -16,6 +16,7 @@ from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics import tensorboard
 from keras_mmel.diagnostics import write_report
+from keras_mmel.diagnostics import write_robustness_report
 from keras_mmel.text.inspection import inspect_records
 from keras_mmel.text.inspection import to_html
 from tests.diagnostics.runs import run_of
@@ -138,6 +139,8 @@ def test_what_cannot_be_shown_is_refused():
     [
         ("matplotlib", "plots", lambda _: plot_run(a_run())),
         ("jinja2", "plots", lambda path: write_report(a_run(), path / "a")),
+        # At once, before models are scored.
+        ("jinja2", "plots", lambda _: write_robustness_report(0, [], "a")),
         ("jinja2", "text", lambda _: to_html(inspect_records([]), "x")),
         ("tensorboard", "tensorboard", tensorboard.open_writer),
     ],
