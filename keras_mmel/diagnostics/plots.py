@@ -20,6 +20,10 @@ SETTINGS = {
     "axes.spines.right": False,
     "axes.edgecolor": INK,
     "axes.titlesize": 10,
+    "boxplot.boxprops.color": INK,
+    "boxplot.capprops.color": INK,
+    "boxplot.medianprops.color": _ORANGE,
+    "boxplot.whiskerprops.color": INK,
     "axes.labelcolor": INK,
     "text.color": INK,
     "xtick.color": INK,
@@ -137,14 +141,12 @@ def _finish(axes, title):
 
 
 def _draw_losses(axes, run):
-    lowest = np.inf
     for name, (label, color) in _LOSSES.items():
         x, values = _curve(run, name)
         if values.size:
             axes.plot(x, values, color=color, label=label, marker=".")
-            lowest = min(lowest, values.min())
     # A logarithmic axis needs something to show, and nothing at or below 0.
-    if 0 < lowest < np.inf:
+    if axes.dataLim.ymin > 0:
         ticker = extras.need("matplotlib.ticker", "plots")
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
@@ -203,25 +205,20 @@ def draw_weights(figure: Any, run: Run) -> None:
     figure.set_size_inches(9, 3.2)
     relative = run.records[-1].relative
     by_view, by_group = figure.subplots(1, 2, width_ratios=(1.6, 1))
-    shown = np.flatnonzero(np.isfinite(relative).any(axis=0))
-    for place, index in enumerate(shown):
-        values = relative[:, index][np.isfinite(relative[:, index])]
-        lowest, low, median, high, highest = np.percentile(
-            values, [5, 25, 50, 75, 95]
-        )
-        color = INK if index == 0 else _ORANGE
-        by_view.plot([place] * 2, [lowest, highest], color=color, linewidth=1)
-        by_view.plot([place] * 2, [low, high], color=color, linewidth=6)
-        by_view.plot(place, median, "o", color="white", markersize=3.5)
+    weights = [of_view[np.isfinite(of_view)] for of_view in relative.T]
+    shown = [index for index, values in enumerate(weights) if values.size]
+    by_view.boxplot(
+        [weights[index] for index in shown], whis=(5, 95), showfliers=False
+    )
     by_view.axhline(1, **_DASHED)
     names = [run.view_names[index] for index in shown]
     turned = {"rotation": 30, "ha": "right"} if len(shown) > 4 else {}
-    by_view.set_xticks(range(len(shown)), names, **turned)
-    by_view.set_ylim(bottom=0)
-    by_view.set_title("Weight of each view, in equal shares")
-    by_view.set_ylabel("weight x number of views")
-    by_view.set_xlabel(
-        "dot: median of the groups; bar: half of them; line: 90 %", fontsize=8
+    by_view.set_xticklabels(names, **turned)
+    by_view.set(
+        title="Weight of each view, in equal shares",
+        xlabel="orange: median of the groups; box: half of them; line: 90 %",
+        ylabel="weight x number of views",
+        ylim=(0, None),
     )
     effective = run.records[-1].effective
     effective = effective[np.isfinite(effective) & run.counted.any(axis=1)]

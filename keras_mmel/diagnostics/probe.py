@@ -205,11 +205,8 @@ def _decoded(views, tokenizer):
             f"the vocabulary. Received: {ids.min()} to {ids.max()}"
         )
     is_token = np.asarray(views.get("padding_mask", np.ones_like(ids)), bool)
-    pieces = np.array(vocabulary, object)[ids]
-    return [
-        [_joined(view[keep]) for view, keep in zip(*of_group, strict=True)]
-        for of_group in zip(pieces, is_token, strict=True)
-    ]
+    pieces = np.where(is_token, np.array(vocabulary, object)[ids], "[PAD]")
+    return [[_joined(view) for view in group] for group in pieces]
 
 
 def _joined(pieces):

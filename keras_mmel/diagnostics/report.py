@@ -3,7 +3,6 @@
 import io
 import math
 import os
-from importlib.metadata import version
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from keras_mmel import whole_files
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics.run import Run
 from keras_mmel.pages import page
-from keras_mmel.pages import pictures
 
 _SHOWN_VIEWS = 16
 _SHOWN_GROUPS = 6
@@ -24,21 +22,6 @@ _NEARLY_EQUAL = 0.98
 _APART = 0.05
 _NEARLY_ONE = 0.25
 _HEAVY = 1.5
-
-_CURVES = (
-    "R is what is trained on; the loss of the originals is comparable to that "
-    "of validation. The effective number of views is the exponential of the "
-    "weights' entropy."
-)
-_WEIGHTS = (
-    "A view of weight 1 has an equal share of its group. Views without weight "
-    "(padding; the original in the soft objective) are left out."
-)
-_VIEWS = (
-    "Views of the probe with the largest and the smallest view losses, and the "
-    "groups whose weights are the most uneven. The bar is the weight in the "
-    "group."
-)
 
 
 def write_report(
@@ -68,48 +51,37 @@ def write_report(
     keras_mmel.diagnostics.write_report(watch.run, "report.html")
     ```
     """
-    curves = _figure(plots.draw_run, run)
-    weights = _figure(plots.draw_weights, run)
-    sections = [
-        page.section("", page.Html(_tiles(run) + page.bullets(remarks(run)))),
-        page.section("Training", curves, _CURVES),
-        page.section("Weights at the last record", weights, _WEIGHTS),
-    ]
-    if run.images is not None or run.texts is not None:
-        sections.append(page.section("Views", _views(run), _VIEWS))
-    html = page.page(title, _subtitle(run), sections)
+    template = page.template("report.html")
+    html = template.render(
+        run=run,
+        curves=_figure(plots.draw_run, run),
+        weights=_figure(plots.draw_weights, run),
+        title=title,
+        numbers=_numbers(run),
+        remarks=remarks(run),
+        rows=_rows(run),
+    )
     with whole_files.replacing(path) as half:
         half.write_text(html, encoding="utf-8")
 
 
-def _subtitle(run):
-    settings = {**run.objective}
-    objective = settings.pop("name", "unknown")
-    arguments = ", ".join(f"{k}={v}" for k, v in settings.items())
-    groups, views = run.mask.shape
-    return (
-        f"objective {objective}({arguments}) · probe of {groups} groups of "
-        f"{views} views · {len(run.weights)} records · "
-        f"keras_mmel {version('keras-mmel')}"
-    )
-
-
-def _tiles(run):
+def _numbers(run):
+    """Names and values of what is said first."""
     summary = run.records[-1].summary
     most = run.counted.sum(axis=1).max(initial=0)
-    tiles = [
+    numbers = [
         ("step", str(run.steps[-1])),
         ("effective views", f"{summary['effective_views']:.2f} of {most}"),
         ("share of the heaviest view", f"{summary['heaviest_share']:.3f}"),
         ("spread of view losses", f"{summary['spread']:.3g}"),
     ]
     if not math.isnan(run.lambda_p[-1]):
-        tiles.append(("lambda_p", f"{run.lambda_p[-1]:.3g}"))
+        numbers.append(("lambda_p", f"{run.lambda_p[-1]:.3g}"))
     for name in ("original_loss", "val_loss"):
         value = run.logs[-1].get(name) if run.logs else None
         if isinstance(value, float):
-            tiles.append((name, f"{value:.4g}"))
-    return page.tiles(tiles)
+            numbers.append((name, f"{value:.4g}"))
+    return numbers
 
 
 def remarks(run: Run) -> list[str]:
@@ -186,17 +158,17 @@ def _unlike_views(run):
         return None
     views = np.array(run.texts if run.images is None else run.images)
     axes = tuple(range(2, views.ndim))
-    real = run.mask[:, 1:]
-    same = real & (views == views[:, :1]).all(axis=axes)[:, 1:]
-    if 2 * same.sum() > real.sum():
+    same = run.mask & (views == views[:, :1]).all(axis=axes)
+    num_same, num_views = same[:, 1:].sum(), run.mask[:, 1:].sum()
+    if 2 * num_same > num_views:
         return (
-            f"{same.sum()} of {real.sum()} views are identical to their "
+            f"{num_same} of {num_views} views are identical to their "
             "originals: look at the augmentation."
         )
     if run.images is None:
         return None
-    padding = np.expand_dims(~run.mask, axes)
-    views = np.where(padding, views[:, :1], views)
+    is_real = np.expand_dims(run.mask, axes)
+    views = np.where(is_real, views, views[:, :1])
     difference = arrays.unlike_originals(views)
     return difference and (
         f"The pictures of views are nothing like those of their originals: "
@@ -212,29 +184,27 @@ def _figure(draw, run):
     with extras.need("matplotlib", "plots").rc_context(plots.SETTINGS):
         figure.savefig(file, format="svg", transparent=True, metadata=no_dates)
     svg = file.getvalue().replace(plots.INK, "currentColor")
-    return page.Html(svg[svg.index("<svg") :])
+    return svg[svg.index("<svg") :]
 
 
-def _views(run):
+def _rows(run):
+    """Headings, with the views that stand below each."""
     hardest, uneven = run.records[-1].hardest, run.records[-1].uneven
     size = min(_SHOWN_VIEWS, max(len(hardest) // 2, 1))
     rows = {"Hardest": hardest[:size], "Easiest": hardest[::-1][:size]}
     for group in uneven[:_SHOWN_GROUPS]:
         views = np.flatnonzero(run.mask[group])
         rows[run.group_name(group)] = [(group, view) for view in views]
-    kind = "images" if run.images is not None else "texts"
-    html = ""
-    for heading, places in rows.items():
-        views = "".join(_view(run, *place) for place in places)
-        html += f"<h3>{page.escape(heading)}</h3>"
-        html += f'<div class="{kind}">{views}</div>'
-    return page.Html(html)
+    return {
+        heading: [_view(run, *place) for place in places]
+        for heading, places in rows.items()
+    }
 
 
 def _view(run, group, view):
-    """A view with a bar for its weight."""
+    """A view, and a bar for its weight."""
     weight, loss = run.weights[-1][group, view], run.losses[-1][group, view]
     label = f"group {group}, {run.view_names[view]}: weight {weight:.2f}, "
     label += f"loss {loss:.3g}"
-    bar = page.bar(np.clip(np.nan_to_num(weight), 0, 1))
-    return pictures.view((group, view), label, run.images, run.texts, bar)
+    share = np.clip(np.nan_to_num(weight), 0, 1)
+    return {"place": (group, view), "label": label, "share": share}

@@ -5,7 +5,6 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import keras
@@ -14,7 +13,6 @@ import numpy as np
 from keras_mmel import whole_files
 from keras_mmel.diagnostics import probe
 from keras_mmel.pages import page
-from keras_mmel.pages import pictures
 from keras_mmel.scores import held_out
 from keras_mmel.scores.of_views import ViewScorer
 from keras_mmel.tasks import nests
@@ -22,15 +20,6 @@ from keras_mmel.tasks import nests
 _AT_ONCE = 32
 _CLASSES, _CONFUSED, _EXAMPLES = 20, 12, 6  # at most
 _Z = 1.959964  # of the normal distribution, for 95 %
-
-_NOTES = {
-    "Score by view": "Broken: right as they are, and wrong under this view.",
-    "By class": "Right, in percent, hardest class first, worst view marked.",
-    "Confusions": "What a view makes of examples that are right as they are.",
-    "Examples": "Below a view what it is taken for, and the probability of it.",
-    "Scores by view": "Losses and metrics, each over all examples.",
-    "Losses": "Below a view its loss.",
-}
 
 
 def write_robustness_report(
@@ -62,7 +51,8 @@ def write_robustness_report(
     Raises:
         ValueError: If a model is not compiled, `groups` holds no groups, or a
             class has no name.
-        ImportError: If there are pictures, and Pillow is not installed.
+        ImportError: If Jinja is not installed, or there are pictures and Pillow
+            is not.
 
     Example:
 
@@ -73,27 +63,20 @@ def write_robustness_report(
     keras_mmel.diagnostics.write_robustness_report(model, groups, "card.html")
     ```
     """
+    template = page.template("robustness.html")
     if iter(groups) is groups:  # it is gone through several times
         groups = list(groups)
-    cards = [_Card("first" if second else "", model, groups, class_names)]
+    models = {"": model}
     if second is not None:
-        cards.append(_Card("second", second, groups, class_names))
-    columns = [["view", *cards[0].scores.view_names]]
-    sections = []
+        models = {"first": model, "second": second}
+    cards = [
+        _Card(place, one, groups, class_names) for place, one in models.items()
+    ]
+    columns = [["view", *cards[0].kind.scores.view_names]]
     for card in cards:
-        columns += card.columns()
-        sections.append(page.section(card.name, card.summary()))
-    by_view = page.table([*zip(*columns, strict=True)])
-    is_classifier = cards[0].found is not None
-    heading = "Score by view" if is_classifier else "Scores by view"
-    sections.append(_section(heading, by_view))
-    for card in cards:
-        for heading, content in card.details(groups):
-            sections.append(_section(heading, content, card.name))
-    examples, views = cards[0].mask.shape
-    subtitle = f"{examples} examples under {views} views · "
-    subtitle += f"keras_mmel {version('keras-mmel')}"
-    html = page.page("Which view breaks the model", subtitle, sections)
+        columns += card.kind.columns(card.place)
+        card.show_examples(groups)
+    html = template.render(by_view=[*zip(*columns, strict=True)], cards=cards)
     with whole_files.replacing(path) as half:
         half.write_text(html, encoding="utf-8")
 
@@ -120,13 +103,8 @@ def wilson(right: float, count: float) -> tuple[float, float]:
     return middle - reach, middle + reach
 
 
-def _section(heading, content, name=""):
-    title = f"{heading} · {name}" if name else heading
-    return page.section(title, content, _NOTES[heading])
-
-
 class _Card:
-    """One model on the groups: what the page says of it.
+    """One model on the groups: what the page has of it.
 
     Args:
         place: Which model it is, where there are two.
@@ -136,175 +114,47 @@ class _Card:
     """
 
     def __init__(self, place, model, groups, class_names):
+        self.place = place
+        self.name = place and f"{place} model, {model.name}"
+        inner = getattr(model, "model", model)
+        self.tokenizer = getattr(inner, "tokenizer", None)
         self.scorer = scorer = ViewScorer(model, by_view=True)
         # Traced before the clock runs.
         scorer(held_out.batches_of(groups, _AT_ONCE), steps=1)
         start = time.perf_counter()
-        self.scores = scorer(held_out.batches_of(groups, _AT_ONCE))
+        scores = scorer(held_out.batches_of(groups, _AT_ONCE))
         seconds = time.perf_counter() - start
-        values = self.scores.view_values
-        self.mask, self.losses = values.mask.astype(bool), values.loss
-        self.rate = len(self.mask) / seconds
-        self.name = place and f"{place} model, {model.name}"
-        inner = getattr(model, "model", model)
-        self.tokenizer = getattr(inner, "tokenizer", None)
-        outputs = [*values.classifiers.values()]
-        # The one output that is a classifier, or None.
-        self.found = outputs[0] if len(outputs) == 1 else None
-        self.class_names = class_names
-        if self.found is None:
-            return
-        self.right = self.found.right & self.mask
-        self.broken = self.mask & ~self.right & self.right[:, :1]
-        classes = int(max(self.found.label.max(), self.found.predicted.max()))
-        named = len(class_names) if class_names is not None else classes + 1
-        if isinstance(class_names, str | dict) or classes >= named:
-            raise ValueError(
-                "`class_names` must be a list with a name for each class. "
-                f"Received: {class_names!r}, and class {classes}"
-            )
-
-    def summary(self):
-        """Tiles, and what stands out."""
-        rate = ("examples a second", f"{self.rate:,.1f}")
-        if self.found is None:
-            kinds = ("original_loss", "mean_loss", "worst_loss")
-            losses = [(kind, f"{self.scores[kind]:.4g}") for kind in kinds]
-            tiles = page.tiles([*losses, rate])
-            return page.Html(tiles + page.bullets(self._remarks()))
-        of_examples = self.right.sum(axis=1) / self.mask.sum(axis=1)
-        shares = {
-            "right as they are": self.right[:, 0].mean(),
-            "right, mean of the views": of_examples.mean(),
-            "right under every view": (of_examples == 1).mean(),
-        }
-        for accuracy in [*self.scores.mean_prediction.values()][:1]:
-            shares["right by the mean prediction"] = accuracy
-        of_shares = ((name, f"{share:.1%}") for name, share in shares.items())
-        by_view, names = self.broken.sum(axis=0), self.scores.view_names
-        worst = np.argsort(-by_view, kind="stable")[:3]
-        worst = [f"{names[j]} ({by_view[j]})" for j in worst if by_view[j]]
-        sentence = (
-            f"{self.broken.any(1).sum()} of {self.right[:, 0].sum()} examples "
-            "that are right as they are break under at least one view, most "
-            f"under: {', '.join(worst) or 'none'}."
-        )
-        bullets = page.bullets([*self._remarks(), sentence])
-        top = page.tiles([*of_shares, rate]), bullets
-        return page.Html("".join(top))
-
-    def _remarks(self):
-        num_broken = np.sum(self.mask & ~np.isfinite(self.losses))
-        if not num_broken:
-            return []
-        of_all = f"{num_broken} of {self.mask.sum()} views"
-        return [f"The loss of {of_all} is not finite: none of them is right."]
-
-    def columns(self):
-        """Columns of the table by view, with their headings."""
-        if self.found is None:
-            rows = self.scores.table()[: self.mask.shape[1] + 1]
-            return [*zip(*rows, strict=True)][1:]
-        place = self.name.partition(" ")[0]
-        shown: list = [f"right, % (95 % interval) {place}"]
-        for of_view, right in zip(self.mask.T, self.right.T, strict=True):
-            low, high = wilson(right.sum(), max(of_view.sum(), 1))
-            share = right.sum() / max(of_view.sum(), 1)
-            text = f"{100 * share:.1f} ({100 * low:.1f} to {100 * high:.1f})"
-            bar = page.Html(page.bar(share) + text)
-            shown.append(bar if of_view.any() else "no example")
-        broken = [str(count) for count in self.broken.sum(axis=0)]
-        return [shown, ["broken", *broken]]
-
-    def details(self, groups):
-        """Headings and contents of the other sections."""
-        if self.found is not None:
-            yield "By class", self._by_class()
-            yield "Confusions", self._confusions()
-            yield "Examples", self._examples(groups)
+        if len(scores.view_values.classifiers) == 1:
+            self.kind = _Classifier(scores, class_names)
         else:
-            yield "Losses", self._examples(groups)
+            self.kind = _AnyModel(scores)
+        rate = len(self.kind.mask) / seconds
+        self.rate = ("examples a second", f"{rate:,.1f}")
+        self.examples = {}
+        self.images = self.texts = None
 
-    def _by_class(self):
-        rows = []
-        for label in np.unique(self.found.label[self.mask]):
-            of_class = self.mask & (self.found.label == label)
-            with np.errstate(invalid="ignore"):  # no example has such a view
-                values = self.right.sum(0, where=of_class) / of_class.sum(0)
-            cells = [f"{100 * value:.0f}" for value in values]
-            worst = np.nanargmin(values)
-            if values[worst] < values[0]:
-                cells[worst] = page.Html(f"<mark>{cells[worst]}</mark>")
-            rows.append((np.nanmean(values), [self._class(label), *cells]))
-        rows.sort(key=lambda row: row[0])
-        shown = [cells for _, cells in rows[:_CLASSES]]
-        table = page.table([["class", *self.scores.view_names], *shown])
-        return page.Html(f'<div class="narrow">{table}</div>')
-
-    def _confusions(self):
-        found, places = self.found, np.nonzero(self.broken)
-        pairs = found.label[places], found.predicted[places]
-        counts = collections.Counter(zip(places[1], *pairs, strict=True))
-        rows = []
-        for (view, label, other), count in counts.most_common(_CONFUSED):
-            of_class = self.right[:, 0] & (found.label[:, view] == label)
-            right = (of_class & self.mask[:, view]).sum()
-            taken = f"{self._class(label)} is taken for {self._class(other)}"
-            view_name = self.scores.view_names[view]
-            rows.append((view_name, taken, f"{count} of {right}"))
-        return page.table(rows) if rows else "None."
-
-    def _examples(self, groups):
-        chosen = self._chosen()
+    def show_examples(self, groups):
+        """Takes what is shown of the examples from the groups."""
+        chosen = self.kind.chosen()
         wanted = np.unique([at for rows in chosen.values() for at, _ in rows])
         if not wanted.size:
-            return "None."
-        shown = self._picked(groups, wanted)
-        images = probe.images_of(shown)
-        texts = (
-            probe.texts_of(shown, self.tokenizer) if images is None else None
-        )
-        kind, html = "texts" if images is None else "images", ""
+            return
+        batches = self._picked(groups, wanted)
+        self.images = probe.images_of(batches)
+        if self.images is None:
+            self.texts = probe.texts_of(batches, self.tokenizer)
         for heading, rows in chosen.items():
-            html += f"<h3>{page.escape(heading)}</h3>" if rows else ""
-            for at, views in rows:
-                row, cells = np.searchsorted(wanted, at), ""
-                for view in [0, *views]:
-                    said = self._said(at, view)
-                    cells += pictures.view((row, view), said, images, texts)
-                html += f'<div class="{kind}">{cells}</div>'
-        return page.Html(html)
+            self.examples[heading] = [
+                self._shown(at, np.searchsorted(wanted, at), views)
+                for at, views in rows
+            ]
 
-    def _chosen(self):
-        """Headings; for each, examples and those of their views that broke."""
-        if self.found is None:
-            rise = np.where(
-                self.mask, self.losses - self.losses[:, :1], -np.inf
-            )
-            order = np.argsort(-rise.max(axis=1), kind="stable")
-            rows = [(at, [rise[at].argmax()]) for at in order[:_EXAMPLES]]
-            return {"Their loss rises most": rows}
-        counts = self.broken.sum(axis=1)
-        sure = np.where(self.broken, self.found.confidence, 0).max(axis=1)
-        order = np.lexsort((-sure, -counts))
-        rows = [(at, np.flatnonzero(self.broken[at])) for at in order]
-        by_several = [row for row in rows if len(row[1]) > 1]
-        by_one = [row for row in rows if len(row[1]) == 1]
-        return {
-            "They break under most views": by_several[:_EXAMPLES],
-            "One view alone breaks them": by_one[:_EXAMPLES],
-        }
-
-    def _class(self, label):
-        names, label = self.class_names, int(label)
-        return str(label if names is None else names[label])
-
-    def _said(self, at, view):
-        name = self.scores.view_names[view]
-        if self.found is None:
-            return f"{name}: loss {self.losses[at, view]:.3g}"
-        predicted = self._class(self.found.predicted[at, view])
-        return f"{name}: {predicted} ({self.found.confidence[at, view]:.2f})"
+    def _shown(self, at, row, views):
+        """The original and views of an example, which is in that row."""
+        return [
+            {"place": (row, view), "label": self.kind.label_of(at, view)}
+            for view in [0, *views]
+        ]
 
     def _picked(self, groups, wanted):
         """The views of some groups, by their places in order, in batches."""
@@ -319,7 +169,7 @@ class _Card:
                     batches.append(nests.take(tuple(batch), rows))
         again = self.scorer(batches).view_values.loss
         if not np.allclose(
-            again[:, 0], self.losses[wanted, 0], 1e-2, 1e-3, equal_nan=True
+            again[:, 0], self.kind.losses[wanted, 0], 1e-2, 1e-3, equal_nan=True
         ):
             raise ValueError(
                 "`groups` must have the same examples in the same order in "
@@ -327,3 +177,160 @@ class _Card:
                 "`shuffle=False`. Received: others in a second pass"
             )
         return [batch[0]["views"] for batch in batches]
+
+
+class _AnyModel:
+    """What the page says of the scores of a model that may be no classifier.
+
+    Args:
+        scores: Of the model on the groups.
+    """
+
+    is_classifier = False
+
+    def __init__(self, scores):
+        self.scores = scores
+        self.mask = scores.view_values.mask.astype(bool)
+        self.losses = scores.view_values.loss
+
+    def tiles(self):
+        """Names and values of what is said first."""
+        kinds = ("original_loss", "mean_loss", "worst_loss")
+        return [(kind, f"{self.scores[kind]:.4g}") for kind in kinds]
+
+    def remarks(self):
+        """What stands out, in sentences."""
+        num_broken = np.sum(self.mask & ~np.isfinite(self.losses))
+        if not num_broken:
+            return []
+        of_all = f"{num_broken} of {self.mask.sum()} views"
+        return [f"The loss of {of_all} is not finite: none of them is right."]
+
+    def columns(self, place):
+        """Columns of the table by view, each below its heading.
+
+        Args:
+            place: Which model it is, where there are two.
+        """
+        rows = self.scores.table()[: self.mask.shape[1] + 1]
+        return [*zip(*rows, strict=True)][1:]
+
+    def chosen(self):
+        """Headings; for each, examples and those of their views to show."""
+        rise = np.where(self.mask, self.losses - self.losses[:, :1], -np.inf)
+        order = np.argsort(-rise.max(axis=1), kind="stable")
+        rows = [(at, [rise[at].argmax()]) for at in order[:_EXAMPLES]]
+        return {"Their loss rises most": rows}
+
+    def label_of(self, at, view):
+        """What stands below a view of an example."""
+        name = self.scores.view_names[view]
+        return f"{name}: loss {self.losses[at, view]:.3g}"
+
+
+class _Classifier(_AnyModel):
+    """What the page says of a model with one output that is a classifier.
+
+    Args:
+        scores: Of the model on the groups.
+        class_names: Names of the classes, or None.
+    """
+
+    is_classifier = True
+
+    def __init__(self, scores, class_names):
+        super().__init__(scores)
+        (output,) = scores.view_values.classifiers.values()
+        self.label = output.label.astype(int)
+        self.predicted = output.predicted.astype(int)
+        self.confidence = output.confidence
+        self.right = output.right & self.mask
+        self.broken = self.mask & ~self.right & self.right[:, :1]
+        last = max(self.label.max(), self.predicted.max())
+        self.classes = range(last + 1) if class_names is None else class_names
+        if isinstance(class_names, str | dict) or last >= len(self.classes):
+            raise ValueError(
+                "`class_names` must be a list with a name for each class. "
+                f"Received: {class_names!r}, and class {last}"
+            )
+
+    def tiles(self):
+        of_examples = self.right.sum(axis=1) / self.mask.sum(axis=1)
+        shares = {
+            "right as they are": self.right[:, 0].mean(),
+            "right, mean of the views": of_examples.mean(),
+            "right under every view": (of_examples == 1).mean(),
+        }
+        for accuracy in [*self.scores.mean_prediction.values()][:1]:
+            shares["right by the mean prediction"] = accuracy
+        return [(name, f"{share:.1%}") for name, share in shares.items()]
+
+    def remarks(self):
+        by_view, names = self.broken.sum(axis=0), self.scores.view_names
+        worst = np.argsort(-by_view, kind="stable")[:3]
+        worst = [f"{names[j]} ({by_view[j]})" for j in worst if by_view[j]]
+        sentence = (
+            f"{self.broken.any(1).sum()} of {self.right[:, 0].sum()} examples "
+            "that are right as they are break under at least one view, most "
+            f"under: {', '.join(worst) or 'none'}."
+        )
+        return [*super().remarks(), sentence]
+
+    def columns(self, place):
+        shown = [f"right, % (95 % interval) {place}"]
+        for of_view, right in zip(self.mask.T, self.right.T, strict=True):
+            if not of_view.any():
+                shown.append("no example")
+                continue
+            low, high = wilson(right.sum(), of_view.sum())
+            share = right.sum() / of_view.sum()
+            text = f"{100 * share:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+            shown.append({"share": share, "text": text})
+        return [shown, ["broken", *self.broken.sum(axis=0)]]
+
+    def by_class(self):
+        """Rows of the table by class, the heading first."""
+        rows = []
+        for label in np.unique(self.label[self.mask]):
+            of_class = self.mask & (self.label == label)
+            with np.errstate(invalid="ignore"):  # no example has such a view
+                values = self.right.sum(0, where=of_class) / of_class.sum(0)
+            cells = [f"{100 * value:.0f}" for value in values]
+            worst = np.nanargmin(values)
+            if values[worst] < values[0]:
+                cells[worst] = {"marked": cells[worst]}
+            rows.append((np.nanmean(values), [self.classes[label], *cells]))
+        rows.sort(key=lambda row: row[0])
+        shown = [cells for _, cells in rows[:_CLASSES]]
+        return [["class", *self.scores.view_names], *shown]
+
+    def confusions(self):
+        """Rows of a view, what it makes of a class, and how often."""
+        places = np.nonzero(self.broken)
+        pairs = self.label[places], self.predicted[places]
+        counts = collections.Counter(zip(places[1], *pairs, strict=True))
+        rows = []
+        for (view, label, other), count in counts.most_common(_CONFUSED):
+            of_class = self.right[:, 0] & (self.label[:, view] == label)
+            right = (of_class & self.mask[:, view]).sum()
+            taken = f"{self.classes[label]} is taken for {self.classes[other]}"
+            view_name = self.scores.view_names[view]
+            rows.append((view_name, taken, f"{count} of {right}"))
+        return rows
+
+    def chosen(self):
+        counts = self.broken.sum(axis=1)
+        sure = np.where(self.broken, self.confidence, 0).max(axis=1)
+        order = np.lexsort((-sure, -counts))
+        rows = [(at, np.flatnonzero(self.broken[at])) for at in order]
+        by_several = [row for row in rows if len(row[1]) > 1]
+        by_one = [row for row in rows if len(row[1]) == 1]
+        return {
+            "They break under most views": by_several[:_EXAMPLES],
+            "One view alone breaks them": by_one[:_EXAMPLES],
+        }
+
+    def label_of(self, at, view):
+        name = self.scores.view_names[view]
+        predicted = self.classes[self.predicted[at, view]]
+        return f"{name}: {predicted} ({self.confidence[at, view]:.2f})"

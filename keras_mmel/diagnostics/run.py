@@ -155,10 +155,7 @@ class Run:
         """
         fields = dict(vars(self))
         arrays: dict[str, Any] = {}
-        for name in ("weights", "losses"):
-            shape = (len(self.steps), *self.mask.shape)
-            arrays[name] = np.reshape(fields.pop(name), shape).astype("float32")
-        for name in ("mask", "classes", "images"):
+        for name in ("weights", "losses", "mask", "classes", "images"):
             if (value := fields.pop(name)) is not None:
                 arrays[name] = np.asarray(value)
         text = json.dumps(fields, default=str)

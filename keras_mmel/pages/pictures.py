@@ -1,15 +1,13 @@
-"""Views of images as small pictures of bytes, and as HTML."""
+"""Views of images as small pictures of bytes, and inside of HTML."""
 
 import base64
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.pages import page
 
 # Pictures are kept in memory and in files with every run.
 LARGEST_SIDE = 64
@@ -82,15 +80,14 @@ def thumbnails(images: np.ndarray) -> np.ndarray:
     return np.round(255 * np.clip(images, 0, 1)).astype("uint8")
 
 
-def image(picture: np.ndarray, name: str) -> page.Html:
-    """A picture inside of a page.
+def data_uri(picture: np.ndarray) -> str:
+    """A picture as the address of an image that holds it, as PNG.
 
     Args:
         picture: Uint8 `(height, width, channels)`.
-        name: Text in its place, for those who cannot see it.
 
     Returns:
-        An image element that holds the picture as PNG.
+        A data URI.
 
     Raises:
         ImportError: If Pillow is not installed.
@@ -101,37 +98,4 @@ def image(picture: np.ndarray, name: str) -> page.Html:
     file = io.BytesIO()
     library.fromarray(picture).save(file, "PNG")
     data = base64.b64encode(file.getvalue()).decode("ascii")
-    source = f"data:image/png;base64,{data}"
-    return page.Html(f'<img src="{source}" alt="{page.escape(name)}">')
-
-
-def view(
-    place: tuple[int, int],
-    label: str,
-    images: np.ndarray | None,
-    texts: Sequence[Sequence[str]] | None,
-    bar: str = "",
-) -> page.Html:
-    """A view inside of a page: its picture, or its text with words marked.
-
-    Args:
-        place: Group and view index.
-        label: Text below it.
-        images: Uint8 `(groups, num_views, height, width, channels)` or None.
-        texts: The views of each group, or None; not looked at beside images.
-        bar: Markup between the view and its label.
-
-    Returns:
-        An element for a row of views; without images and texts, of the label.
-
-    Raises:
-        ImportError: If there are images, and Pillow is not installed.
-    """
-    group, index = place
-    content = ""
-    if images is not None:
-        content = image(images[group, index], label)
-    elif texts is not None:
-        content = page.marked(texts[group][0], texts[group][index])
-    label = f'<div class="label">{page.escape(label)}</div>'
-    return page.Html(f'<div class="view">{content}{bar}{label}</div>')
+    return f"data:image/png;base64,{data}"

@@ -3,8 +3,9 @@
 import difflib
 import re
 
-# A run of letters and digits, or one other sign, as BERT splits words first.
-_WORD = re.compile(r"\w+|[^\w\s]")
+# A run of letters and digits, or one other sign, as BERT splits words first. It
+# is a group, so that `split` gives words in turn with what is between them.
+_WORD = re.compile(r"(\w+|[^\w\s])")
 
 
 def count_words(text: str) -> int:
@@ -25,33 +26,28 @@ def mark(original: str, view: str) -> list[tuple[str, bool]]:
 
     Returns:
         Pairs of a piece of the view and whether it is a word or sign that the
-        original does not have there. The pieces join to the view.
+        original does not have there. The pieces join to the view; some may be
+        empty.
 
     Example:
 
     ```python
-    mark("a fine film, and long.", "a good film; and long.")[1:4]
-    # [('good', True), (' film', False), (';', True)]
+    mark("a fine film, and long.", "a good film; and long.")[2:6]
+    # [(' ', False), ('good', True), (' ', False), ('film', False)]
     ```
     """
-    words = list(_WORD.finditer(view))
-    is_shared = _shared(_WORD.findall(original), [word[0] for word in words])
-    pieces, end = [], 0
-    for word, in_original in zip(words, is_shared, strict=True):
-        if not in_original:
-            pieces.append((view[end : word.start()], False))
-            pieces.append((word[0], True))
-            end = word.end()
-    pieces.append((view[end:], False))
-    return [piece for piece in pieces if piece[0]]
+    pieces = _WORD.split(view)
+    differs = [False] * len(pieces)
+    differs[1::2] = _differing(_WORD.findall(original), pieces[1::2])
+    return [*zip(pieces, differs, strict=True)]
 
 
-def _shared(original, view):
-    """For each word of the view, whether the original has it there."""
+def _differing(original, view):
+    """For each word of the view, whether the original has it not there."""
     if len(original) == len(view):
-        return [a == b for a, b in zip(original, view, strict=True)]
-    is_shared = [False] * len(view)
+        return [a != b for a, b in zip(original, view, strict=True)]
+    differs = [True] * len(view)
     matcher = difflib.SequenceMatcher(None, original, view, autojunk=False)
     for block in matcher.get_matching_blocks():
-        is_shared[block.b : block.b + block.size] = [True] * block.size
-    return is_shared
+        differs[block.b : block.b + block.size] = [False] * block.size
+    return differs

@@ -135,7 +135,7 @@ class ScoresByView(dict[str, float]):
         return f"<ScoresByView of {examples} examples, {views} views>"
 
     def _repr_html_(self) -> str:
-        return str(page.table(self.table()))
+        return page.table(self.table())
 
 
 def _columns(scored, classifiers, rows):

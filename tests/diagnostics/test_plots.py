@@ -15,6 +15,10 @@ from keras_mmel.diagnostics import plot_groups
 from keras_mmel.diagnostics import plot_run
 from keras_mmel.diagnostics import plots
 from keras_mmel.diagnostics import tensorboard
+from keras_mmel.diagnostics import write_report
+from keras_mmel.diagnostics import write_robustness_report
+from keras_mmel.text.inspection import inspect_records
+from keras_mmel.text.inspection import to_html
 from tests.diagnostics.runs import run_of
 
 RANDOM = np.random.default_rng(0)
@@ -75,11 +79,20 @@ def test_distributions_of_weights():
     labels = labels_of(by_view.get_xticklabels())
     assert labels == ["original", "view 1", "view 2", "view 3"]
     assert sum(patch.get_height() for patch in by_group.patches) == 8
-    dots = [line for line in by_view.lines if line.get_marker() == "o"]
+    # Of each view a box, two lines from it, their caps and the median; then
+    # equal shares.
+    assert len(by_view.lines) == 4 * 6 + 1
     relative = run.weights[0] * MASK.sum(axis=1, keepdims=True)
-    for view, dot in enumerate(dots):
-        expected = np.median(relative[MASK[:, view], view])
-        assert_allclose(dot.get_ydata(), [expected], rtol=1e-6)
+    for view in range(4):
+        values = relative[MASK[:, view], view]
+        quarters = np.percentile(values, [25, 50, 75])
+        of_view = [line.get_ydata() for line in by_view.lines[6 * view :][:6]]
+        box, lower, upper, _, _, median = of_view
+        assert_allclose([box.min(), *median, box.max()], quarters[[0, 1, 1, 2]])
+        # Lines end at the last of the values that are within.
+        within = np.percentile(values, [5, 95])
+        ends = values[(values >= within[0]) & (values <= within[1])]
+        assert_allclose([lower[1], upper[1]], [ends.min(), ends.max()])
     soft = a_run(1, original_counts=False, view_names=list("abcd"))
     axes = plots.make_figure(plots.draw_weights, soft).axes[0]
     assert labels_of(axes.get_xticklabels()) == ["b", "c", "d"]
@@ -125,6 +138,10 @@ def test_what_cannot_be_shown_is_refused():
     "package, extra, call",
     [
         ("matplotlib", "plots", lambda _: plot_run(a_run())),
+        ("jinja2", "plots", lambda path: write_report(a_run(), path / "a")),
+        # At once, before models are scored.
+        ("jinja2", "plots", lambda _: write_robustness_report(0, [], "a")),
+        ("jinja2", "text", lambda _: to_html(inspect_records([]), "x")),
         ("tensorboard", "tensorboard", tensorboard.open_writer),
     ],
 )

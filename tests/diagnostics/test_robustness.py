@@ -263,10 +263,19 @@ def test_logits_of_one_class_are_right_in_one_way_on_the_page(tmp_path):
     assert "0 100 100 1 100 100" in text  # the rows by class
 
 
-def test_a_regression_has_its_own_words(tmp_path):
-    model = keras.Sequential([keras.Input((6, 6, 1)), layers.Flatten()])
-    model.add(layers.Dense(1))
-    model.compile(loss="mse")
-    write_robustness_report(model, groups(), tmp_path / "card.html")
+def test_a_regression_has_its_own_words(model, tmp_path):
+    other = keras.Sequential([keras.Input((6, 6, 1)), layers.Flatten()])
+    other.add(layers.Dense(1))
+    other.compile(loss="mse")
+    write_robustness_report(other, groups(), tmp_path / "card.html")
     _, text = text_of(tmp_path / "card.html")
     assert "right as they are" not in text and "is taken for" not in text
+    # Beside a classifier each has its own sections.
+    write_robustness_report(
+        model, groups(), tmp_path / "both.html", second=other
+    )
+    _, text = text_of(tmp_path / "both.html")
+    for heading in ("By class", "Confusions", "Examples"):
+        assert f"{heading} · first model" in text
+        assert f"{heading} · second model" not in text
+    assert "Losses · second model" in text and "Losses · first" not in text

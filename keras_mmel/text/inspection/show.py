@@ -56,19 +56,12 @@ def to_html(findings: Findings, title: str) -> str:
     Returns:
         The page. Whatever stands in the data is escaped, and the page may load
         and run nothing.
+
+    Raises:
+        ImportError: If Jinja is not installed.
     """
-    sections = [
-        page.section(heading, page.table(rows))
-        for heading, rows in findings.tables
-    ]
-    for example in findings.examples:
-        rows = []
-        for view in example.views:
-            texts = "".join(page.marked(*pair) for pair in view.texts)
-            name = f"view {view.number}" if view.number else "original"
-            rows.append((name, page.Html(texts), view.teacher))
-        sections.append(page.section(example.heading, page.table(rows)))
-    return page.page(title, "", sections)
+    template = page.template("findings.html", "text")
+    return template.render(title=title, findings=findings)
 
 
 def _marked(original, text, color):

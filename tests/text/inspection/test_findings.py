@@ -167,5 +167,5 @@ def test_page_is_escaped_and_stands_alone():
     page = Reader(text)
     assert not {"script", "b", "i", "link", "img"} & set(page.tags)
     assert {"x", "y", "z"} <= set(page.marked)
-    assert "&lt;script&gt;alert(&quot;1&quot;)" in text
+    assert "&lt;script&gt;alert(&#34;1&#34;)" in text
     assert "\x1b" not in text and "\x00" not in text
