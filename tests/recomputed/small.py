@@ -25,7 +25,7 @@ RIVALS = (
 EPOCHS = {1000: 60, 2500: 40}
 
 
-def runs(found, method, batch, limit=1000, lambda_p=1.0):
+def runs(found, method, batch, limit=1000, lambda_p=1.0, views=5):
     """Records by seed of a method with these settings.
 
     Args:
@@ -34,6 +34,7 @@ def runs(found, method, batch, limit=1000, lambda_p=1.0):
         batch: Images, or groups, in a batch.
         limit: Images to train with.
         lambda_p: Where the method has one.
+        views: Of a group; single views have 1.
     """
     passes = 5 if method == "da-long" else 1
     wanted = {
@@ -49,6 +50,7 @@ def runs(found, method, batch, limit=1000, lambda_p=1.0):
         if path.startswith(FOLDER)
         and record["method"] == method
         and record["settings"]["lambda_p"] in (None, lambda_p)
+        and record["settings"]["num_views"] in (1, views)
         and wanted.items() <= record["settings"].items()
     }
 
