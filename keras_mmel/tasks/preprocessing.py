@@ -69,10 +69,10 @@ def prepare(
     x, y, _ = prepare(task, {"views": images}, labels)
     ```
     """
+    check_texts(model, x)
     preprocess = preprocess_of(model)
     if preprocess is None or x is None:
         return x, y, sample_weight
-    _check_texts(model, x)
     if hasattr(x, "element_spec") and hasattr(x, "map"):
         return _prepared_dataset(preprocess, x), y, sample_weight
 
@@ -87,19 +87,37 @@ def prepare(
     return nests.map_arrays(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _check_texts(model, x):
-    """Raises ValueError where a task that has a tokenizer is given numbers."""
+def check_texts(model: Any, x: Any) -> None:
+    """Raises ValueError for token ids where texts belong, or the other way.
+
+    Args:
+        model: A task with a tokenizer in its preprocessor takes texts; a model
+            of `keras_mmel.text`, which has its tokenizer, takes token ids.
+        x: As of `prepare`.
+    """
     task = getattr(model, "model", model)
-    if getattr(task.preprocessor, "tokenizer", None) is None:
-        return
-    for leaf in keras.tree.flatten(getattr(x, "element_spec", (x,))[0]):
+    preprocessor = getattr(task, "preprocessor", None)
+    takes_texts = getattr(preprocessor, "tokenizer", None) is not None
+    takes_ids = getattr(task, "tokenizer", None) is not None
+    inputs = getattr(x, "element_spec", x)
+    if inputs is not x and isinstance(inputs, tuple):
+        inputs = inputs[0]
+    for leaf in keras.tree.flatten(inputs):
         dtype = getattr(leaf, "dtype", None)
-        if getattr(dtype, "name", "").startswith(("int", "float")):
+        name = "str" if isinstance(leaf, str) else getattr(dtype, "name", "")
+        if takes_texts and name.startswith(("int", "float")):
             raise ValueError(
                 f"{type(task).__name__} encodes texts itself: give it strings, "
                 "as of `text.read_augmented(..., as_text=True)`, or set "
                 "`model.preprocessor = None` for token ids. "
-                f"Received: x of {dtype.name}"
+                f"Received: x of {name}"
+            )
+        if takes_ids and name.startswith(("str", "bytes", "object")):
+            raise ValueError(
+                f"{type(task).__name__} takes token ids: `text.read_plain` and "
+                "`text.read_augmented` make them of texts, and "
+                "`text.export_text_classifier` a model that takes strings. "
+                f"Received: x of {name}"
             )
 
 
@@ -112,6 +130,7 @@ def prepare_arguments(model: Any, arguments: dict) -> None:
             name.
     """
     if preprocess_of(model) is None:
+        check_texts(model, arguments.get("x"))
         return
     prepared = prepare(model, *map(arguments.get, _DATA))
     arguments.update(zip(_DATA, prepared, strict=True))

@@ -17,6 +17,7 @@ import keras_mmel
 from keras_mmel import diagnostics
 from keras_mmel.tasks import preprocessing
 from tests.tasks import small
+from tests.text import tiny
 
 FAMILIES = ["Albert", "Bert", "DebertaV3", "FNet", "Roberta", "XLMRoberta"]
 GROUPS, VIEWS, SIZE = 12, 3, 8
@@ -401,6 +402,31 @@ def test_token_ids_for_a_task_that_encodes_texts_are_refused():
     for data in ((groups, np.zeros(2)), (dataset,)):
         with pytest.raises(ValueError, match=message):
             mmel.fit(*data, verbose=0)
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+def test_texts_for_a_model_that_takes_token_ids_are_refused(
+    tmp_path, as_dataset
+):
+    mmel = compiled(tiny.make_classifier(tmp_path, 2))
+    groups, label = {"views": grouped(np.array(small.TEXTS))}, np.array([0, 1])
+    groups["views"], texts = groups["views"][:2], np.array(["a b", "c d"])
+    data, examples = (groups, label), (texts, label)
+    if as_dataset:
+        data, examples = (
+            (tf.data.Dataset.from_tensors(both),) for both in (data, examples)
+        )
+    message = "BertTextClassifier takes token ids.*read_plain.*x of str"
+    for method, given in (
+        (mmel.fit, data),
+        (mmel.evaluate, examples),
+        (mmel.predict, examples[:1]),
+        (mmel.evaluate_views, data),
+    ):
+        with pytest.raises(ValueError, match=message):
+            method(*given)
+    with pytest.raises(ValueError, match=message):
+        mmel.predict(["a b", "c d"])
 
 
 def test_lists_are_scored_as_arrays():
