@@ -15,6 +15,7 @@ from keras_mmel.text.sources.records import View
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
+from keras_mmel.text.sources.tables import read_table
 
 
 def from_csv(
@@ -67,8 +68,9 @@ def from_csv(
     next(source.read(0, 1))  # Record('0', ('Why?', 'Because.'), 1, ...)
     ```
     """
-    table = Table(path, "csv", quoting=quoting, delimiter=delimiter)
-    return _one_a_row(table, text, label, id, label_names, views)
+    table = read_table(path, "csv", quoting=quoting, delimiter=delimiter)
+    columns = as_columns("text", text)
+    return one_a_row(table, columns, label, id, views, label_names)
 
 
 def from_jsonl(
@@ -97,8 +99,9 @@ def from_jsonl(
         ValueError: As in `from_csv`.
     """
     is_list = str(path).lower().endswith(".json")
-    table = Table(path, "json" if is_list else "jsonl")
-    return _one_a_row(table, text, label, id, label_names, views)
+    table = read_table(path, "json" if is_list else "jsonl")
+    columns = as_columns("text", text)
+    return one_a_row(table, columns, label, id, views, label_names)
 
 
 def from_long(
@@ -148,36 +151,71 @@ def from_long(
             "Rows of a group must be told apart by `id` or by `original`. "
             "Received: none of them"
         )
-    table, columns = Table(path, quoting=quoting), as_columns("text", text)
+    table, columns = read_table(path, quoting=quoting), as_columns("text", text)
     originals = () if original is None else as_columns("original", original)
     table.require(label, id, *columns, *originals)
 
     groups: dict = {}
     for row in table.rows:
         texts = row.texts(columns)
-        original_texts = row.texts(originals) if originals else texts
-        key = original_texts if id is None else row.id(id)
-        is_first = key not in groups
-        if is_first:
-            # The original text would be too long for an id.
-            example_id = str(len(groups)) if id is None else key
-            groups[key] = (example_id, row, original_texts, [])
-        _, first_row, first_original, views = groups[key]
+        of_original = row.texts(originals) if originals else texts
+        key = of_original if id is None else row.id(id)
+        # The original text would be too long for an id.
+        example_id = str(len(groups)) if id is None else key
+        group = groups.setdefault(key, (example_id, row, of_original, []))
+        _, first_row, first_original, views = group
         place = f"in {table.unit} {first_row.line}, of the same example"
         if row.get(label) != first_row.get(label):
             row.fail(
                 f"label {row.get(label)!r}, "
                 f"but {first_row.get(label)!r} {place}"
             )
-        if originals and original_texts != first_original:
+        if originals and of_original != first_original:
             row.fail(f"another original than {place}")
-        if originals or not is_first:
+        if originals or row is not first_row:
             # An empty original may stand among the views; it is dropped later.
             if texts != first_original:
                 row.check_view(texts)
             views.append(texts)
     facts = {"text": list(columns), "id": id, "original": list(originals)}
     return as_source(list(groups.values()), label, label_names, facts)
+
+
+def one_a_row(
+    table: Table,
+    columns: Sequence[str],
+    label: str | None,
+    id: str | None = None,
+    views: str | Sequence[str] = (),
+    label_names: Sequence[str] | None = None,
+) -> InMemory:
+    """Makes a source of a table with an example in each row.
+
+    Args:
+        table: The table.
+        columns: The column of the text, or the two of a pair.
+        label: As in `from_csv`.
+        id: As in `from_csv`.
+        views: As in `from_csv`.
+        label_names: As in `from_csv`.
+
+    Returns:
+        The source.
+
+    Raises:
+        BadFile: As `from_csv` does.
+    """
+    views = (views,) if isinstance(views, str) else tuple(views)
+    table.require(*columns, label, id, *views)
+    groups = []
+    for number, row in enumerate(table.rows):
+        example_id = str(number) if id is None else row.id(id)
+        texts_of_views = []
+        for column in views:
+            texts_of_views += row.views(column, num_texts=len(columns))
+        groups.append((example_id, row, row.texts(columns), texts_of_views))
+    facts = {"text": list(columns), "id": id, "views": list(views)}
+    return as_source(groups, label, label_names, facts)
 
 
 def as_source(
@@ -271,21 +309,6 @@ def as_columns(name: str, columns: str | Sequence[str]) -> tuple[str, ...]:
             f"Received: {name}={columns!r}"
         )
     return names
-
-
-def _one_a_row(table, text, label, id, label_names, views):
-    columns = as_columns("text", text)
-    views = (views,) if isinstance(views, str) else tuple(views)
-    table.require(*columns, label, id, *views)
-    groups = []
-    for number, row in enumerate(table.rows):
-        example_id = str(number) if id is None else row.id(id)
-        texts_of_views = []
-        for column in views:
-            texts_of_views += row.views(column, num_texts=len(columns))
-        groups.append((example_id, row, row.texts(columns), texts_of_views))
-    facts = {"text": list(columns), "id": id, "views": list(views)}
-    return as_source(groups, label, label_names, facts)
 
 
 def _look_like_rows(texts):
