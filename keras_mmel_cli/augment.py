@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> None:
     with shared.quiet():
         from keras_mmel.text import write_augmented
         from keras_mmel.text.files import InMemory
-        from keras_mmel.text.sources import describe_labels
+        from keras_mmel.text.sources.labels import describe_labels
 
     # The data first: it is read in a moment, the masked LM may be large.
     source = _open_source(options)

@@ -54,17 +54,18 @@ def check(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> None:
     """Checks the file that the options name; writes it where asked to."""
     with shared.quiet():
-        from keras_mmel.text import sources
         from keras_mmel.text import write_augmented
+        from keras_mmel.text.files import from_long
+        from keras_mmel.text.sources.labels import describe_labels
 
     if options.views:
         source = shared.open_table(options, options.file, views=options.views)
     else:
         names = ("text", "label", "id", "original", "label_names", "quoting")
         columns = {name: getattr(options, name) for name in names}
-        source = sources.from_long(options.file, **columns)
+        source = from_long(options.file, **columns)
     views = sum(len(record.views) for record in source.records)
-    labels = sources.describe_labels(source)
+    labels = describe_labels(source)
     print(f"{options.file}: {len(source)} examples, {views} views, {labels}.")
     if options.check:
         for note in source.notes:

@@ -41,7 +41,7 @@ def write_augmented(
         augmenter: A `MaskedLMAugmenter`, or anything with its `tokenizer`,
             `max_length`, `get_config` and `augment_stream`; or a function
             without arguments that makes one. `None` writes the views that the
-            records of `source` have, such as those of `sources.from_long`;
+            records of `source` have, such as those of `from_long`;
             token ids are then made when the files are read.
         num_shards: Number of files; one for each 512 examples where it is
             `None`.

@@ -139,11 +139,10 @@ def from_long(
     Example:
 
     ```python
-    from keras_mmel import text
-    from keras_mmel.text import sources
+    from keras_mmel.text import files
 
-    source = sources.from_long("views.csv", "text", "label", id="id")
-    text.write_augmented("imported", source)
+    source = files.from_long("views.csv", "text", "label", id="id")
+    files.write_augmented("imported", source)
     ```
     """
     if id is None and original is None:
