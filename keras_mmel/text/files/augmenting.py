@@ -108,16 +108,33 @@ def write_augmented(
         for note in getattr(source, "notes", ()):
             print(f"Note: {note}.", flush=True)
     make_writer = functools.partial(
-        _make_writer, directory, source, augmenter, split
+        _make_writer,
+        directory,
+        source,
+        augmenter,
+        num_shards=num_shards,
+        split=split,
     )
     if check_count("processes", processes, 1) == 1:
-        written = make_writer(num_shards, progress)(shard=shard)
+        written = make_writer(progress=progress)(shard=shard)
     else:
         # Only the processes know what the augmenter is.
         manifest = writing.make_manifest(source, num_shards, split, made={})
-        num_written = _write_in_processes(
-            make_writer, source, manifest, shard, processes, progress
-        )
+        own, count = manifest.shards(shard), manifest.num_shards
+        sizes = {
+            (index, count): len(own[name])
+            for index, name in enumerate(manifest.shards())
+            if name in own
+        }
+        total = sum(sizes.values())
+        with writing.progress_bar(source, total, 0, progress) as bar:
+            results = write_in_processes(
+                functools.partial(make_writer, progress=False),
+                list(sizes),
+                processes,
+                lambda part: bar.update(sizes[part] * source.num_texts),
+            )
+        num_written = sum(result.num_written for result in results)
         path = shards.as_path(directory)
         missing = manifest.missing(path)
         if not missing:
@@ -129,7 +146,7 @@ def write_augmented(
     return written
 
 
-def _make_writer(directory, source, augmenter, split, num_shards, progress):
+def _make_writer(directory, source, augmenter, **options):
     """Makes what writes one shard after the other, here or in a process.
 
     The arguments are those of `write_augmented`; a function as `augmenter` is
@@ -144,34 +161,10 @@ def _make_writer(directory, source, augmenter, split, num_shards, progress):
     else:
         function = functools.partial(_augment, augmenter)
         made_by = augmenter.get_config()
+    made = {"source": source.describe(), "augmenter": made_by}
     return functools.partial(
-        writing.write_records,
-        directory,
-        source,
-        function,
-        made={"source": source.describe(), "augmenter": made_by},
-        num_shards=num_shards,
-        split=split,
-        progress=progress,
+        writing.write_records, directory, source, function, made=made, **options
     )
-
-
-def _write_in_processes(
-    make_writer, source, manifest, shard, processes, progress
-):
-    """How many shards were written by processes that share them."""
-    num_shards = manifest.num_shards
-    own = writing.own_shards(manifest, shard)
-    sizes = {(i, num_shards): len(numbers) for i, (_, numbers) in own.items()}
-    total = sum(sizes.values())
-    with writing.progress_bar(source, total, 0, progress) as bar:
-        results = write_in_processes(
-            functools.partial(make_writer, num_shards, False),
-            list(sizes),
-            processes,
-            lambda part: bar.update(sizes[part] * source.num_texts),
-        )
-    return sum(written.num_written for written in results)
 
 
 def _augment(augmenter, records):

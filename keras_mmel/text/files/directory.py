@@ -7,8 +7,8 @@ import pathlib
 import tempfile
 from importlib.metadata import version
 
+from keras_mmel import counts
 from keras_mmel import extras
-from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import features
 from keras_mmel.whole_files import is_left_over
@@ -64,17 +64,27 @@ class Manifest:
                 f"{self.num_examples}. Received: num_shards={self.num_shards}"
             )
 
-    def shards(self) -> dict[str, range]:
+    def shards(self, part: tuple[int, int] | None = None) -> dict[str, range]:
         """Gives the shard files: their names and the numbers of their examples.
 
         TFDS expects names of this form. Lengths differ by one at most.
+
+        Args:
+            part: `(i, n)` for the i-th of n parts of them alone.
+
+        Raises:
+            ValueError: If `part` is no part of several.
         """
         numbers, count = range(self.num_examples), self.num_shards
+        indices = range(count)
+        if part is not None:
+            share = counts.check_share("shard", part, count, "shards")
+            indices = indices[counts.share_of(count, *share)]
         return {
             f"augmented-{self.split}.tfrecord-{index:05d}-of-{count:05d}": (
-                numbers[share_of(self.num_examples, index, count)]
+                numbers[counts.share_of(self.num_examples, index, count)]
             )
-            for index in range(count)
+            for index in indices
         }
 
     def missing(self, directory: pathlib.Path) -> tuple[str, ...]:
