@@ -210,12 +210,9 @@ def read_plain(
     if example_labels is not None and predictions is not None:
         own_targets = _own_targets(table, predictions)
 
-    @tf.autograph.experimental.do_not_convert
-    def choose(epoch, examples):
-        rows = view_choice.choose_one(
-            table, views, batching.seed, epoch, examples
-        )
-        return rows, tf.ones_like(rows, tf.bool)
+    choose = functools.partial(
+        view_choice.choose_one, table, views, batching.seed
+    )
 
     def finish(inputs, examples, rows, real):
         x = tf.nest.map_structure(lambda views_of: views_of[:, 0], inputs)
