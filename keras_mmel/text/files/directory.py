@@ -7,6 +7,8 @@ import pathlib
 import tempfile
 from importlib.metadata import version
 
+import keras
+
 from keras_mmel import counts
 from keras_mmel import extras
 from keras_mmel.text.files import shards
@@ -153,8 +155,7 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     names = [n for n in shards.names_in(directory) if not is_left_over(n)]
     if MANIFEST in names and names != [MANIFEST]:
-        there = _settings(json.loads(read_manifest(directory).to_json()))
-        now = _settings(json.loads(manifest.to_json()))
+        there, now = _settings(read_manifest(directory)), _settings(manifest)
         only_there, only_now = sorted(there - now), sorted(now - there)
         if only_there or only_now:
             raise ValueError(
@@ -229,11 +230,10 @@ def _tfds_files(directory, manifest):
         }
 
 
-def _settings(value, name=""):
-    """Gives every plain value of a nest behind its name: "made.seed=0"."""
-    if not isinstance(value, dict):
-        return {f"{name}={value!r}"}
-    settings = set()
-    for key, inner in value.items():
-        settings |= _settings(inner, f"{name}.{key}" if name else key)
-    return settings
+def _settings(manifest):
+    """Gives every plain value behind its name: "made.augmenter.seed=0"."""
+    fields = json.loads(manifest.to_json())
+    return {
+        f"{'.'.join(map(str, path))}={value!r}"
+        for path, value in keras.tree.flatten_with_path(fields)
+    }

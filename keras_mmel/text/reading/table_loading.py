@@ -82,25 +82,18 @@ def load_table(
     ```
     """
     max_length = check_count("max_length", max_length, MIN_LENGTH)
-    if as_text:
-        check_for_texts(tokenizer, max_length)
     has_ids = isinstance(data, str | os.PathLike) and not as_text
     if cache is not None and not has_ids:
         raise ValueError(
             "`cache` keeps the token ids of a directory that `write_augmented` "
             f"wrote. Received: {cache=}, {as_text=}, a {type(data).__name__}"
         )
+    if as_text or isinstance(data, TokenTable):
+        check_for_no_ids(tokenizer, max_length)
     if isinstance(data, TokenTable):
         if as_text != (data.texts is not None):
             raise ValueError(
                 f"`as_text` must be as of the table. Received: {as_text=}"
-            )
-        if tokenizer is not None or max_length != MAX_LENGTH:
-            raise ValueError(
-                "`tokenizer` and `max_length` go to `load_table`, which makes "
-                "the token ids of a table: those are there already. Received: "
-                f"a table, a tokenizer of {type(tokenizer).__name__}, "
-                f"{max_length=}"
             )
         return data
     if tokenizer is not None:
@@ -133,8 +126,8 @@ def _table_of(files, tokenizer, max_length, cache):
     return table
 
 
-def check_for_texts(tokenizer: Tokenizer | None, max_length: int) -> None:
-    """Raises ValueError where there is a setting that only token ids have.
+def check_for_no_ids(tokenizer: Tokenizer | None, max_length: int) -> None:
+    """Raises ValueError where there is a setting, but no token ids to make.
 
     Args:
         tokenizer: As of `load_table`.
@@ -142,8 +135,10 @@ def check_for_texts(tokenizer: Tokenizer | None, max_length: int) -> None:
     """
     if tokenizer is not None or max_length != MAX_LENGTH:
         raise ValueError(
-            "`tokenizer` and `max_length` are for token ids. A model that "
-            "takes texts has its own, in its preprocessor (`sequence_length`). "
+            "`tokenizer` and `max_length` make token ids. Those of a table are "
+            "there already: both go to `load_table`, which makes it. A model "
+            "that takes texts has its own, in its preprocessor "
+            "(`sequence_length`). "
             f"Received: tokenizer={tokenizer!r}, max_length={max_length}"
         )
 

@@ -94,7 +94,7 @@ def label_augmented(
     if num_classes is not None:
         _check_outputs(num_classes, manifest)
     if takes_text:
-        table_loading.check_for_texts(tokenizer, max_length)
+        table_loading.check_for_no_ids(tokenizer, max_length)
         from_logits = _gives_logits(teacher, from_logits)
         outputs_of = text_predictor(teacher, batch_size)
         preprocessor = getattr(teacher, "preprocessor", None)
