@@ -109,9 +109,8 @@ def load_table(
 
 def _table_of(files, tokenizer, max_length, cache):
     """The table of files, out of the cache if it is there."""
-    facts = [files.fingerprint, max_length]
-    if tokenizer is not None:
-        facts.append(tokenizer.fingerprint)
+    encoder = getattr(tokenizer, "fingerprint", None)
+    facts = [files.fingerprint, max_length, encoder]
     digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
     path = pathlib.Path(cache or "", f"table-{digest}")
     if cache is not None and (path / token_table.HEAD).exists():
@@ -188,12 +187,10 @@ def make_table(
     max_length = check_count("max_length", max_length, MIN_LENGTH)
     records = iter(records)
     chunks = iter(lambda: list(itertools.islice(records, _CHUNK)), [])
-    texts: list = []
 
     def columns_of(chunk):
         rows = [row for record in chunk for row in (record, *record.views)]
         if as_text:
-            texts.extend(row.texts for row in rows)
             ids = [_NO_IDS] * len(rows)
         else:
             ids = _ids_of(rows, tokenizer, max_length)
@@ -203,13 +200,10 @@ def make_table(
             np.array([1 + len(record.views) for record in chunk]),
             *_flat(ids, np.int32),
             *_flat([row.teacher for row in rows], np.float32),
+            texts=[row.texts for row in rows] if as_text else (),
         )
 
-    table = _gather(map(columns_of, chunks), max_length)
-    if as_text:
-        columns = tuple(np.array(texts, object).T)
-        table = dataclasses.replace(table, texts=columns)
-    return table
+    return _gather(map(columns_of, chunks), max_length)
 
 
 def _ids_of(rows, tokenizer, max_length):
@@ -234,10 +228,12 @@ def _gather(chunks, max_length):
     starts, first = array.array("q", [0]), array.array("q", [0])
     example_ids: list[str] = []
     labels: list = []
+    texts: list[tuple[str, ...]] = []
     widths: set[int] = set()
     for chunk in chunks:
         example_ids += chunk.example_ids
         labels += chunk.labels
+        texts += chunk.texts
         widths.update(chunk.teacher_lengths.tolist())
         ids, lengths, own_borders = _cut(chunk, max_length)
         for column, values in (
@@ -259,6 +255,7 @@ def _gather(chunks, max_length):
         teacher=_teacher(teacher, widths),
         keys=np.array([hash_id(i) for i in example_ids], np.int64),
         example_ids=tuple(example_ids),
+        texts=tuple(np.array(texts, object).T) if texts else None,
     )
 
 
