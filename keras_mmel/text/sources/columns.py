@@ -67,9 +67,8 @@ def from_columns(
     sizes = set(map(len, values))
     if len(sizes) > 1 or sizes == {0}:
         table.fail(f"columns of one length, not empty. Received: {sizes}")
-    table.add_all(
-        zip(wanted, cells, strict=True) for cells in zip(*values, strict=True)
-    )
+    for number, cells in enumerate(zip(*values, strict=True), start=1):
+        table.add(number, zip(wanted, cells, strict=True))
     features = getattr(data, "features", None)
     if label_names is None and isinstance(features, Mapping):
         label_names = getattr(features.get(label), "names", None)

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import hashlib
 import io
 import json
 import pathlib
@@ -112,7 +111,7 @@ class Table:
         unit: What a number of a row counts, such as "line".
         columns: Names of the columns; of JSONL, keys of the first object.
         rows: The rows: strings, or whatever JSON and other data hold.
-        facts: Plain values that differ where the rows do.
+        facts: Plain values that tell where the rows are from.
         label_kind: "class" or "value" where the data say that their labels are
             such numbers; `None` where the labels themselves must tell.
     """
@@ -132,18 +131,6 @@ class Table:
             values: A dict, or pairs of a column and its value.
         """
         self.rows.append(Row(values, self, line))
-
-    def add_all(self, rows: Iterable[Any]) -> None:
-        """Adds all rows of data that are no file, and tells them from others.
-
-        Args:
-            rows: Values of plain Python, as `add` takes them.
-        """
-        digest = hashlib.sha256()
-        for number, values in enumerate(rows, start=1):
-            self.add(number, values)
-            digest.update(ascii(self.rows[-1]).encode())
-        self.facts["rows"] = digest.hexdigest()
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
         """Raises `BadFile` for what is wrong in a line, or in the file.
@@ -181,7 +168,7 @@ def read_table(
         delimiter: As in `from_csv`.
 
     Returns:
-        Its rows; the facts are name and hash of the file, and how it was read.
+        Its rows; the facts are the name of the file, and how it was read.
 
     Raises:
         BadFile: If the file is no such table; the line is named.
@@ -195,9 +182,8 @@ def read_table(
     suffix = path.suffix.lower()
     kind = kind or suffix[1:]
     data = path.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
     table = Table(path, "object" if kind == "json" else "line")
-    table.facts = {"file": path.name, "sha256": digest}
+    table.facts["file"] = path.name
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -74,8 +74,9 @@ def from_tfds(
     wanted = [name for name in (*columns, label, id) if name is not None]
     # The other features, such as images, are not worth to be decoded.
     dataset = dataset.map(lambda row: {name: row[name] for name in wanted})
-    table.add_all(_rows(dataset))
-    table.facts |= {"kind": "tfds", "name": table.path, "split": split}
+    for number, values in enumerate(_rows(dataset), start=1):
+        table.add(number, values)
+    table.facts = {"tfds": builder.info.full_name, "split": split}
     names = None
     if label is not None:
         names = getattr(features[label], "names", None)

@@ -368,8 +368,12 @@ def test_a_number_with_an_underscore_is_a_word(tmp_path):
         files.from_csv(path, "t", "label")
 
 
-def test_records_in_memory_are_told_apart():
+@pytest.mark.parametrize("description", [None, {"file": "reviews.csv"}])
+def test_records_in_memory_are_told_apart(description):
+    """Also where what their maker says of them is the same."""
     one, same, other = (
-        InMemory([Record("0", (text,), 1)]).describe() for text in "aab"
+        InMemory([Record("0", (text,), 1)], description=description).describe()
+        for text in "aab"
     )
     assert one == same != other
+    assert one.items() >= (description or {}).items()

@@ -36,7 +36,7 @@ def test_description_changes_with_the_examples_alone(prepared):
     assert read(prepared).describe() == plain
     assert str(prepared) not in str(plain)
     other = read(prepared, label=None).describe()
-    assert other["rows"] != plain["rows"]
+    assert other["records"] != plain["records"]
 
 
 def test_neither_labels_nor_ids(prepared):
