@@ -135,10 +135,7 @@ def write_augmented(
                 lambda part: bar.update(sizes[part] * source.num_texts),
             )
         num_written = sum(result.num_written for result in results)
-        path = shards.as_path(directory)
-        missing = manifest.missing(path)
-        if not missing:
-            finish(path, manifest)
+        missing = finish(shards.as_path(directory), manifest)
         written = writing.Written(num_written, manifest.num_shards, missing)
     if progress and not written.missing:
         if line := AugmentedFiles(directory).describe_samples():

@@ -179,7 +179,7 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     shards.write_text(directory / MANIFEST, manifest.to_json())
 
 
-def finish(directory: pathlib.Path, manifest: Manifest) -> None:
+def finish(directory: pathlib.Path, manifest: Manifest) -> tuple[str, ...]:
     """Describes a directory for TFDS, once all of its shards are there.
 
     What is there and is damaged is written anew. Several processes may do so at
@@ -188,7 +188,12 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
     Args:
         directory: Of the shards.
         manifest: Its manifest.
+
+    Returns:
+        Names of the shards that are not there yet: none where it is finished.
     """
+    if missing := manifest.missing(directory):
+        return missing
     texts = _tfds_files(directory, manifest)
     # What marks a finished directory comes last.
     for name in sorted(texts, key=lambda name: name == DATASET_INFO):
@@ -197,6 +202,7 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
             shards.write_text(path, texts[name])
     for name in filter(is_left_over, shards.names_in(directory)):
         (directory / name).unlink(missing_ok=True)
+    return ()
 
 
 def _tfds_files(directory, manifest):

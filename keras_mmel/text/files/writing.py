@@ -100,11 +100,10 @@ def write_records(
 
             for name, numbers in to_write.items():
                 shards.write_shard(directory / name, serialized(numbers))
-        missing = manifest.missing(directory)
     # One of many calls for single shards need not look at what others see.
     is_marked = (directory / directories.DATASET_INFO).exists()
-    if not missing and (to_write or shard is None or not is_marked):
-        directories.finish(directory, manifest)
+    if to_write or shard is None or not is_marked:
+        missing = directories.finish(directory, manifest)
     return Written(len(to_write), manifest.num_shards, missing)
 
 

@@ -69,8 +69,7 @@ def from_csv(
     ```
     """
     table = read_table(path, "csv", quoting=quoting, delimiter=delimiter)
-    columns = as_columns("text", text)
-    return one_a_row(table, columns, label, id, views, label_names)
+    return one_a_row(table, text, label, id, views, label_names)
 
 
 def from_jsonl(
@@ -100,8 +99,7 @@ def from_jsonl(
     """
     is_list = str(path).lower().endswith(".json")
     table = read_table(path, "json" if is_list else "jsonl")
-    columns = as_columns("text", text)
-    return one_a_row(table, columns, label, id, views, label_names)
+    return one_a_row(table, text, label, id, views, label_names)
 
 
 def from_long(
@@ -182,7 +180,7 @@ def from_long(
 
 def one_a_row(
     table: Table,
-    columns: Sequence[str],
+    text: str | Sequence[str],
     label: str | None,
     id: str | None = None,
     views: str | Sequence[str] = (),
@@ -192,7 +190,7 @@ def one_a_row(
 
     Args:
         table: The table.
-        columns: The column of the text, or the two of a pair.
+        text: As in `from_csv`.
         label: As in `from_csv`.
         id: As in `from_csv`.
         views: As in `from_csv`.
@@ -204,6 +202,7 @@ def one_a_row(
     Raises:
         BadFile: As `from_csv` does.
     """
+    columns = as_columns("text", text)
     views = (views,) if isinstance(views, str) else tuple(views)
     table.require(*columns, label, id, *views)
     groups = []

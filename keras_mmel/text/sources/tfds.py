@@ -59,8 +59,7 @@ def from_tfds(
     tfds = extras.need("tensorflow_datasets", "datasets")
     builder = prepared(name, data_dir)
     if columns is None:  # TFDS itself knows those of GLUE
-        known = getattr(builder.builder_config, "text_features", ["sentence"])
-        columns = list(known)
+        columns = getattr(builder.builder_config, "text_features", "sentence")
     columns = as_columns("columns", columns)
     features = builder.info.features
     table = Table(builder.info.full_name, "example", tuple(features))
