@@ -38,8 +38,6 @@ def read_labels(
     Raises:
         BadFile: If a label is of another kind than those before, or no class.
     """
-    if column is None:
-        return None, None, [None] * len(rows)
     kind = rows[0].table.label_kind
     # The number of a class is no name, also where names are numbers.
     values = [_read(row, column, None if kind else names) for row in rows]

@@ -174,8 +174,8 @@ def from_long(
             if texts != first_original:
                 row.check_view(texts)
             views.append(texts)
-    facts = {"text": list(columns), "id": id, "original": list(originals)}
-    return as_source(list(groups.values()), label, label_names, facts)
+    table.facts |= {"text": columns, "id": id, "original": originals}
+    return as_source(list(groups.values()), label, label_names)
 
 
 def one_a_row(
@@ -212,15 +212,14 @@ def one_a_row(
         for column in views:
             texts_of_views += row.views(column, num_texts=len(columns))
         groups.append((example_id, row, row.texts(columns), texts_of_views))
-    facts = {"text": list(columns), "id": id, "views": list(views)}
-    return as_source(groups, label, label_names, facts)
+    table.facts |= {"text": columns, "id": id, "views": views}
+    return as_source(groups, label, label_names)
 
 
 def as_source(
     groups: Sequence[tuple[str, Row, Texts, Sequence[Texts]]],
     label: str | None,
     label_names: Sequence[str] | None,
-    facts: dict,
 ) -> InMemory:
     """Makes a source of what was found in a table.
 
@@ -229,7 +228,6 @@ def as_source(
             are equal to their original or to another one are left out.
         label: The column of the labels, or `None`.
         label_names: As in `from_csv`.
-        facts: How the table was read.
 
     Returns:
         The source.
@@ -238,15 +236,14 @@ def as_source(
         BadFile: If a label is wrong or an id occurs twice; the line is named.
     """
     rows = [row for _, row, _, _ in groups]
+    table = rows[0].table
     kind, names, labels = read_labels(rows, label, label_names)
     records, line_by_id, num_dropped = [], {}, 0
     for group, value in zip(groups, labels, strict=True):
         example_id, row, texts, views = group
         line = line_by_id.setdefault(example_id, row.line)
         if line != row.line:
-            row.fail(
-                f"the id {example_id!r} is that of {row.table.unit} {line}"
-            )
+            row.fail(f"the id {example_id!r} is that of {table.unit} {line}")
         # A dict for its order, which a set has not.
         new_views = dict.fromkeys(views)
         new_views.pop(texts, None)
@@ -269,13 +266,13 @@ def as_source(
     if empty:
         notes.append(
             f"{len(empty)} examples have an empty text, the first in "
-            f"{rows[0].table.unit} {empty[0]}"
+            f"{table.unit} {empty[0]}"
         )
     merged = [r.line for _, r, texts, _ in groups if _look_like_rows(texts)]
     if merged:
         notes.append(
             f"{len(merged)} examples have tabs and line breaks in their texts, "
-            f"the first in {rows[0].table.unit} {merged[0]}: if these are "
+            f"the first in {table.unit} {merged[0]}: if these are "
             "several rows, quotes are text, and quoting is 'none'"
         )
     if num_dropped:
@@ -283,7 +280,7 @@ def as_source(
             f"{num_dropped} views are left out, equal to their original or to "
             "another one"
         )
-    facts = rows[0].table.facts | facts | {"label": label}
+    facts = table.facts | {"label": label}
     return InMemory(records, kind, names, facts, notes)
 
 

@@ -182,8 +182,7 @@ class InMemory:
 
 
 def _check_record(record):
-    is_record = isinstance(record, Record)
-    fits = is_record and isinstance(record.example_id, str)
+    fits = isinstance(record, Record) and isinstance(record.example_id, str)
     for row in (record, *record.views) if fits else ():
         texts = row.texts if isinstance(row.texts, tuple | list) else ()
         fits &= len(texts) in (1, 2) and all(isinstance(t, str) for t in texts)
