@@ -66,6 +66,7 @@ def test_neither_labels_nor_ids(prepared):
         ({"id": "label"}, "example 4: the id '0' is that of example 1"),
         ({"id": "views"}, "'views' must be a feature of words or integers"),
         ({"split": "test"}, "Unknown split 'test'"),
+        ({"split": "train[:0]"}, "corresponds to no data"),
     ],
 )
 def test_bad_names(prepared, options, message):
