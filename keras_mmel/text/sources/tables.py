@@ -211,11 +211,10 @@ def read_table(
         table.facts["quoting"] = quoting
         # The limit is of the whole process: never lower than it was.
         csv.field_size_limit(max(csv.field_size_limit(), len(data)))
-        is_text = quoting == "none"
         reader = csv.reader(
             lines,
             delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
-            quoting=csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL,
+            quoting=csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL,
             strict=True,
         )
         _add_csv(table, reader)
