@@ -120,12 +120,7 @@ def write_augmented(
     else:
         # Only the processes know what the augmenter is.
         manifest = writing.make_manifest(source, num_shards, split, made={})
-        own, count = manifest.shards(shard), manifest.num_shards
-        sizes = {
-            (index, count): len(own[name])
-            for index, name in enumerate(manifest.shards())
-            if name in own
-        }
+        sizes = _sizes(manifest, shard)
         total = sum(sizes.values())
         with writing.progress_bar(source, total, 0, progress) as bar:
             results = write_in_processes(
@@ -141,6 +136,16 @@ def write_augmented(
         if line := AugmentedFiles(directory).describe_samples():
             print(line, flush=True)
     return written
+
+
+def _sizes(manifest, shard):
+    """How many examples each shard has that is to be written, by its share."""
+    own = manifest.shards(shard)
+    return {
+        (index, manifest.num_shards): len(own[name])
+        for index, name in enumerate(manifest.shards())
+        if name in own
+    }
 
 
 def _make_writer(directory, source, augmenter, **options):

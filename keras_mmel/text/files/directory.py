@@ -155,7 +155,8 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     names = [n for n in shards.names_in(directory) if not is_left_over(n)]
     if MANIFEST in names and names != [MANIFEST]:
-        there, now = _settings(read_manifest(directory)), _settings(manifest)
+        there = _settings(read_manifest(directory))
+        now = _settings(manifest)
         only_there, only_now = sorted(there - now), sorted(now - there)
         if only_there or only_now:
             raise ValueError(
