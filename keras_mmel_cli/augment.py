@@ -23,7 +23,8 @@ class Augmenter:
         pairs: whether a sentence sees the other of its pair
         max_length: tokens of a text or a pair, else what the model takes
         seed: of the choice of the masks
-        dtype: of matrix products; bfloat16 is faster on some processors
+        dtype: of matrix products; bfloat16 is faster on some processors and
+            slower on others: time both
         slots: rows of one call of the masked LM
     """
 
@@ -122,7 +123,7 @@ class Augment:
         with shared.quiet():
             from keras_mmel.text import write_augmented
             from keras_mmel.text.files import InMemory
-            from keras_mmel.text.sources import describe_labels
+            from keras_mmel.text.sources.labels import describe_labels
 
         # The data first: it is read in a moment, the masked LM may be large.
         source = self._open_source()

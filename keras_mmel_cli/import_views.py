@@ -52,19 +52,20 @@ class Import:
     def run(self) -> None:
         """Checks the file that the options name; writes it where asked to."""
         with shared.quiet():
-            from keras_mmel.text import sources
             from keras_mmel.text import write_augmented
+            from keras_mmel.text.files import from_long
+            from keras_mmel.text.sources.labels import describe_labels
 
         if self.views:
             source = shared.open_table(
                 self.columns, self.file, views=self.views
             )
         else:
-            source = sources.from_long(
+            source = from_long(
                 self.file, original=self.original, **vars(self.columns)
             )
         views = sum(len(record.views) for record in source.records)
-        labels = sources.describe_labels(source)
+        labels = describe_labels(source)
         print(f"{self.file}: {len(source)} examples, {views} views, {labels}.")
         if self.check or not self.out:
             for note in source.notes:

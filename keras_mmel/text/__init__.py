@@ -1,12 +1,14 @@
 """Text: masked-LM augmentation, its files, teacher labels and training."""
 
+# What is imported here is handed on.
+# ruff: noqa: F401
 import importlib
 from typing import TYPE_CHECKING
 
 from keras_mmel import extras
 
 # Stand-ins that make saved text models loadable.
-from keras_mmel.text import bert  # noqa: F401
+from keras_mmel.text import bert
 
 if TYPE_CHECKING:  # for type checkers and the reference, which run nothing
     from keras_mmel.text import files
@@ -44,23 +46,7 @@ _PARTS = {
     "write_augmented": "files.augmenting",
 }
 
-__all__ = [
-    "Augmented",
-    "BertMaskedLM",
-    "BertTextClassifier",
-    "MaskedLMAugmenter",
-    "TokenTable",
-    "Tokenizer",
-    "export_text_classifier",
-    "files",
-    "label_augmented",
-    "load_masked_lm",
-    "load_table",
-    "load_text_classifier",
-    "read_augmented",
-    "read_plain",
-    "write_augmented",
-]
+__all__ = [*_PARTS, "files"]
 
 
 def __getattr__(name):

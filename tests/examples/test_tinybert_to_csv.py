@@ -8,7 +8,7 @@ import pytest
 import keras_mmel_cli
 from examples import tinybert_to_csv
 from keras_mmel.text import files
-from keras_mmel.text import sources
+from keras_mmel.text.sources.tables import BadFile
 
 # The text columns of the script, columns in all, place and words of the label.
 # CoLA alone has no header.
@@ -74,7 +74,7 @@ def convert(path, task):
     *notes, command = tinybert_to_csv.convert(path, task, path.with_name("c"))
     columns = [w for w in shlex.split(command) if w.startswith("sentence")]
     names = tinybert_to_csv.LABEL_NAMES.get(task)
-    source = sources.from_long(
+    source = files.from_long(
         path.with_name("c"), columns, "label", id="id", label_names=names
     )
     return source, notes
@@ -174,7 +174,7 @@ def test_bad_lines_are_named(tmp_path, row, message):
     path = tmp_path / "train_aug.tsv"
     header = ["index", "sentence1", "sentence2", "label"]
     write_plain(path, [header, ["0", "a", "b", "entailment"], row])
-    with pytest.raises((SystemExit, sources.BadFile), match=message):
+    with pytest.raises((SystemExit, BadFile), match=message):
         convert(path, "rte")
 
 

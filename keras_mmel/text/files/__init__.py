@@ -18,6 +18,7 @@ from keras_mmel.text.files.writing import write_records
 from keras_mmel.text.sources.columns import from_columns
 from keras_mmel.text.sources.plain import from_csv
 from keras_mmel.text.sources.plain import from_jsonl
+from keras_mmel.text.sources.plain import from_long
 from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.records import Record
 from keras_mmel.text.sources.records import Source
@@ -35,6 +36,7 @@ __all__ = [
     "from_columns",
     "from_csv",
     "from_jsonl",
+    "from_long",
     "from_tfds",
     "read_manifest",
     "read_records",

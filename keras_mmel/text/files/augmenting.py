@@ -41,7 +41,7 @@ def write_augmented(
         augmenter: A `MaskedLMAugmenter`, or anything with its `tokenizer`,
             `max_length`, `get_config` and `augment_stream`; or a function
             without arguments that makes one. `None` writes the views that the
-            records of `source` have, such as those of `sources.from_long`;
+            records of `source` have, such as those of `from_long`;
             token ids are then made when the files are read.
         num_shards: Number of files; one for each 512 examples where it is
             `None`.
@@ -108,20 +108,29 @@ def write_augmented(
         for note in getattr(source, "notes", ()):
             print(f"Note: {note}.", flush=True)
     make_writer = functools.partial(
-        _make_writer, directory, source, augmenter, split
+        _make_writer,
+        directory,
+        source,
+        augmenter,
+        num_shards=num_shards,
+        split=split,
     )
     if check_count("processes", processes, 1) == 1:
-        written = make_writer(num_shards, progress)(shard=shard)
+        written = make_writer(progress=progress)(shard=shard)
     else:
         # Only the processes know what the augmenter is.
         manifest = writing.make_manifest(source, num_shards, split, made={})
-        num_written = _write_in_processes(
-            make_writer, source, manifest, shard, processes, progress
-        )
-        path = shards.as_path(directory)
-        missing = manifest.missing(path)
-        if not missing:
-            finish(path, manifest)
+        sizes = _sizes(manifest, shard)
+        total = sum(sizes.values())
+        with writing.progress_bar(source, total, 0, progress) as bar:
+            results = write_in_processes(
+                functools.partial(make_writer, progress=False),
+                list(sizes),
+                processes,
+                lambda part: bar.update(sizes[part] * source.num_texts),
+            )
+        num_written = sum(result.num_written for result in results)
+        missing = finish(shards.as_path(directory), manifest)
         written = writing.Written(num_written, manifest.num_shards, missing)
     if progress and not written.missing:
         if line := AugmentedFiles(directory).describe_samples():
@@ -129,7 +138,17 @@ def write_augmented(
     return written
 
 
-def _make_writer(directory, source, augmenter, split, num_shards, progress):
+def _sizes(manifest, shard):
+    """How many examples each shard has that is to be written, by its share."""
+    own = manifest.shards(shard)
+    return {
+        (index, manifest.num_shards): len(own[name])
+        for index, name in enumerate(manifest.shards())
+        if name in own
+    }
+
+
+def _make_writer(directory, source, augmenter, **options):
     """Makes what writes one shard after the other, here or in a process.
 
     The arguments are those of `write_augmented`; a function as `augmenter` is
@@ -144,34 +163,10 @@ def _make_writer(directory, source, augmenter, split, num_shards, progress):
     else:
         function = functools.partial(_augment, augmenter)
         made_by = augmenter.get_config()
+    made = {"source": source.describe(), "augmenter": made_by}
     return functools.partial(
-        writing.write_records,
-        directory,
-        source,
-        function,
-        made={"source": source.describe(), "augmenter": made_by},
-        num_shards=num_shards,
-        split=split,
-        progress=progress,
+        writing.write_records, directory, source, function, made=made, **options
     )
-
-
-def _write_in_processes(
-    make_writer, source, manifest, shard, processes, progress
-):
-    """How many shards were written by processes that share them."""
-    num_shards = manifest.num_shards
-    own = writing.own_shards(manifest, shard)
-    sizes = {(i, num_shards): len(numbers) for i, (_, numbers) in own.items()}
-    total = sum(sizes.values())
-    with writing.progress_bar(source, total, 0, progress) as bar:
-        results = write_in_processes(
-            functools.partial(make_writer, num_shards, False),
-            list(sizes),
-            processes,
-            lambda part: bar.update(sizes[part] * source.num_texts),
-        )
-    return sum(written.num_written for written in results)
 
 
 def _augment(augmenter, records):

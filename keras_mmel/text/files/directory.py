@@ -7,8 +7,10 @@ import pathlib
 import tempfile
 from importlib.metadata import version
 
+import keras
+
+from keras_mmel import counts
 from keras_mmel import extras
-from keras_mmel.counts import share_of
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import features
 from keras_mmel.whole_files import is_left_over
@@ -64,17 +66,27 @@ class Manifest:
                 f"{self.num_examples}. Received: num_shards={self.num_shards}"
             )
 
-    def shards(self) -> dict[str, range]:
+    def shards(self, part: tuple[int, int] | None = None) -> dict[str, range]:
         """Gives the shard files: their names and the numbers of their examples.
 
         TFDS expects names of this form. Lengths differ by one at most.
+
+        Args:
+            part: `(i, n)` for the i-th of n parts of them alone.
+
+        Raises:
+            ValueError: If `part` is no part of several.
         """
         numbers, count = range(self.num_examples), self.num_shards
+        indices = range(count)
+        if part is not None:
+            share = counts.check_share("shard", part, count, "shards")
+            indices = indices[counts.share_of(count, *share)]
         return {
             f"augmented-{self.split}.tfrecord-{index:05d}-of-{count:05d}": (
-                numbers[share_of(self.num_examples, index, count)]
+                numbers[counts.share_of(self.num_examples, index, count)]
             )
-            for index in range(count)
+            for index in indices
         }
 
     def missing(self, directory: pathlib.Path) -> tuple[str, ...]:
@@ -143,8 +155,8 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     names = [n for n in shards.names_in(directory) if not is_left_over(n)]
     if MANIFEST in names and names != [MANIFEST]:
-        there = _settings(json.loads(read_manifest(directory).to_json()))
-        now = _settings(json.loads(manifest.to_json()))
+        there = _settings(read_manifest(directory))
+        now = _settings(manifest)
         only_there, only_now = sorted(there - now), sorted(now - there)
         if only_there or only_now:
             raise ValueError(
@@ -168,7 +180,7 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
     shards.write_text(directory / MANIFEST, manifest.to_json())
 
 
-def finish(directory: pathlib.Path, manifest: Manifest) -> None:
+def finish(directory: pathlib.Path, manifest: Manifest) -> tuple[str, ...]:
     """Describes a directory for TFDS, once all of its shards are there.
 
     What is there and is damaged is written anew. Several processes may do so at
@@ -177,7 +189,12 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
     Args:
         directory: Of the shards.
         manifest: Its manifest.
+
+    Returns:
+        Names of the shards that are not there yet: none where it is finished.
     """
+    if missing := manifest.missing(directory):
+        return missing
     texts = _tfds_files(directory, manifest)
     # What marks a finished directory comes last.
     for name in sorted(texts, key=lambda name: name == DATASET_INFO):
@@ -186,6 +203,7 @@ def finish(directory: pathlib.Path, manifest: Manifest) -> None:
             shards.write_text(path, texts[name])
     for name in filter(is_left_over, shards.names_in(directory)):
         (directory / name).unlink(missing_ok=True)
+    return ()
 
 
 def _tfds_files(directory, manifest):
@@ -219,11 +237,10 @@ def _tfds_files(directory, manifest):
         }
 
 
-def _settings(value, name=""):
-    """Gives every plain value of a nest behind its name: "made.seed=0"."""
-    if not isinstance(value, dict):
-        return {f"{name}={value!r}"}
-    settings = set()
-    for key, inner in value.items():
-        settings |= _settings(inner, f"{name}.{key}" if name else key)
-    return settings
+def _settings(manifest):
+    """Gives every plain value behind its name: "made.augmenter.seed=0"."""
+    fields = json.loads(manifest.to_json())
+    return {
+        f"{'.'.join(map(str, path))}={value!r}"
+        for path, value in keras.tree.flatten_with_path(fields)
+    }

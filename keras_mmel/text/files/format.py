@@ -32,7 +32,7 @@ _RAGGED = {"token_ids": _INTS, "positions": _INTS, "teacher": _FLOATS}
 
 
 class Columns(NamedTuple):
-    """Some records as columns, without their texts.
+    """Some records as columns.
 
     A row is an original or a view; those of a record stand next to each other,
     the original first.
@@ -45,6 +45,7 @@ class Columns(NamedTuple):
         lengths: int64 (rows,), how many of them each row has.
         teacher: float32, row after row.
         teacher_lengths: int64 (rows,).
+        texts: Of each row, where they are wanted.
     """
 
     example_ids: list[str]
@@ -54,6 +55,7 @@ class Columns(NamedTuple):
     lengths: np.ndarray
     teacher: np.ndarray
     teacher_lengths: np.ndarray
+    texts: Sequence[tuple[str, ...]] = ()
 
 
 def features(label_kind: str | None, label_names: Sequence[str] | None = None):
@@ -191,7 +193,7 @@ def decode_columns(
         label_kind: As in `features`.
 
     Returns:
-        What `decode` gives, as columns.
+        What `decode` gives, as columns without the texts.
     """
     label = tf.float32 if label_kind == "value" else tf.int64
     fields = {

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
-from keras_mmel import counts
 from keras_mmel import extras
 from keras_mmel.text.files import directory as directories
 from keras_mmel.text.files import shards
@@ -78,7 +77,7 @@ def write_records(
     """
     directory = shards.as_path(directory)
     manifest = make_manifest(source, num_shards, split, made)
-    own = dict(own_shards(manifest, shard).values())
+    own = manifest.shards(shard)
     if not (directory / directories.MANIFEST).exists():
         _check_lone_shards(directory, manifest, source, function)
     directories.begin(directory, manifest)
@@ -101,11 +100,10 @@ def write_records(
 
             for name, numbers in to_write.items():
                 shards.write_shard(directory / name, serialized(numbers))
-        missing = manifest.missing(directory)
     # One of many calls for single shards need not look at what others see.
     is_marked = (directory / directories.DATASET_INFO).exists()
-    if not missing and (to_write or shard is None or not is_marked):
-        directories.finish(directory, manifest)
+    if to_write or shard is None or not is_marked:
+        missing = directories.finish(directory, manifest)
     return Written(len(to_write), manifest.num_shards, missing)
 
 
@@ -137,29 +135,6 @@ def make_manifest(
         label_names=source.label_names,
         made=made,
     )
-
-
-def own_shards(
-    manifest: directories.Manifest, shard: tuple[int, int] | None
-) -> dict[int, tuple[str, range]]:
-    """Finds the shards of one part of several.
-
-    Args:
-        manifest: Of the directory.
-        shard: As in `write_augmented`.
-
-    Returns:
-        Name and numbers of the examples of each shard, by its index.
-
-    Raises:
-        ValueError: If `shard` is no part of several.
-    """
-    num_shards = manifest.num_shards
-    named_shards = list(enumerate(manifest.shards().items()))
-    if shard is None:
-        return dict(named_shards)
-    index, count = counts.check_share("shard", shard, num_shards, "shards")
-    return dict(named_shards[counts.share_of(num_shards, index, count)])
 
 
 def _check_lone_shards(directory, manifest, source, function):

@@ -204,29 +204,25 @@ def read_plain(
     table = table_loading.load_table(
         data, tokenizer, max_length=max_length, as_text=as_text
     )
-    example_labels = _labels(table) if labels else None
+    targets = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
-    own_targets = None
-    if example_labels is not None and predictions is not None:
-        own_targets = _own_targets(table, predictions)
+    if labels and predictions is not None:
+        targets = _own_targets(table, predictions)
 
-    @tf.autograph.experimental.do_not_convert
-    def choose(epoch, examples):
-        rows = view_choice.choose_one(
-            table, views, batching.seed, epoch, examples
-        )
-        return rows, tf.ones_like(rows, tf.bool)
+    choose = functools.partial(
+        view_choice.choose_one, table, views, batching.seed
+    )
 
     def finish(inputs, examples, rows, real):
         x = tf.nest.map_structure(lambda views_of: views_of[:, 0], inputs)
-        if own_targets is not None:
+        if targets is None:
+            return (x,)
+        y = gather(targets, examples)
+        if predictions is not None:
             # Augmented views keep the teacher's word.
             is_own = rows == gather(table.first, examples)[:, None]
-            own = gather(own_targets, examples)
-            return x, tf.where(is_own, own, gather(predictions, rows[:, 0]))
-        if example_labels is not None:
-            return x, gather(example_labels, examples)
-        return (x,)
+            y = tf.where(is_own, y, gather(predictions, rows[:, 0]))
+        return x, y
 
     return batches.make_batches(table, choose, finish, batching)
 

@@ -82,25 +82,18 @@ def load_table(
     ```
     """
     max_length = check_count("max_length", max_length, MIN_LENGTH)
-    if as_text:
-        check_for_texts(tokenizer, max_length)
     has_ids = isinstance(data, str | os.PathLike) and not as_text
     if cache is not None and not has_ids:
         raise ValueError(
             "`cache` keeps the token ids of a directory that `write_augmented` "
             f"wrote. Received: {cache=}, {as_text=}, a {type(data).__name__}"
         )
+    if as_text or isinstance(data, TokenTable):
+        check_for_no_ids(tokenizer, max_length)
     if isinstance(data, TokenTable):
         if as_text != (data.texts is not None):
             raise ValueError(
                 f"`as_text` must be as of the table. Received: {as_text=}"
-            )
-        if tokenizer is not None or max_length != MAX_LENGTH:
-            raise ValueError(
-                "`tokenizer` and `max_length` go to `load_table`, which makes "
-                "the token ids of a table: those are there already. Received: "
-                f"a table, a tokenizer of {type(tokenizer).__name__}, "
-                f"{max_length=}"
             )
         return data
     if tokenizer is not None:
@@ -116,9 +109,8 @@ def load_table(
 
 def _table_of(files, tokenizer, max_length, cache):
     """The table of files, out of the cache if it is there."""
-    facts = [files.fingerprint, max_length]
-    if tokenizer is not None:
-        facts.append(tokenizer.fingerprint)
+    encoder = getattr(tokenizer, "fingerprint", None)
+    facts = [files.fingerprint, max_length, encoder]
     digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
     path = pathlib.Path(cache or "", f"table-{digest}")
     if cache is not None and (path / token_table.HEAD).exists():
@@ -133,8 +125,8 @@ def _table_of(files, tokenizer, max_length, cache):
     return table
 
 
-def check_for_texts(tokenizer: Tokenizer | None, max_length: int) -> None:
-    """Raises ValueError where there is a setting that only token ids have.
+def check_for_no_ids(tokenizer: Tokenizer | None, max_length: int) -> None:
+    """Raises ValueError where there is a setting, but no token ids to make.
 
     Args:
         tokenizer: As of `load_table`.
@@ -142,8 +134,10 @@ def check_for_texts(tokenizer: Tokenizer | None, max_length: int) -> None:
     """
     if tokenizer is not None or max_length != MAX_LENGTH:
         raise ValueError(
-            "`tokenizer` and `max_length` are for token ids. A model that "
-            "takes texts has its own, in its preprocessor (`sequence_length`). "
+            "`tokenizer` and `max_length` make token ids. Those of a table are "
+            "there already: both go to `load_table`, which makes it. A model "
+            "that takes texts has its own, in its preprocessor "
+            "(`sequence_length`). "
             f"Received: tokenizer={tokenizer!r}, max_length={max_length}"
         )
 
@@ -193,12 +187,10 @@ def make_table(
     max_length = check_count("max_length", max_length, MIN_LENGTH)
     records = iter(records)
     chunks = iter(lambda: list(itertools.islice(records, _CHUNK)), [])
-    texts: list = []
 
     def columns_of(chunk):
         rows = [row for record in chunk for row in (record, *record.views)]
         if as_text:
-            texts.extend(row.texts for row in rows)
             ids = [_NO_IDS] * len(rows)
         else:
             ids = _ids_of(rows, tokenizer, max_length)
@@ -208,13 +200,10 @@ def make_table(
             np.array([1 + len(record.views) for record in chunk]),
             *_flat(ids, np.int32),
             *_flat([row.teacher for row in rows], np.float32),
+            texts=[row.texts for row in rows] if as_text else (),
         )
 
-    table = _gather(map(columns_of, chunks), max_length)
-    if as_text:
-        columns = tuple(np.array(texts, object).T)
-        table = dataclasses.replace(table, texts=columns)
-    return table
+    return _gather(map(columns_of, chunks), max_length)
 
 
 def _ids_of(rows, tokenizer, max_length):
@@ -239,10 +228,12 @@ def _gather(chunks, max_length):
     starts, first = array.array("q", [0]), array.array("q", [0])
     example_ids: list[str] = []
     labels: list = []
+    texts: list[tuple[str, ...]] = []
     widths: set[int] = set()
     for chunk in chunks:
         example_ids += chunk.example_ids
         labels += chunk.labels
+        texts += chunk.texts
         widths.update(chunk.teacher_lengths.tolist())
         ids, lengths, own_borders = _cut(chunk, max_length)
         for column, values in (
@@ -264,6 +255,7 @@ def _gather(chunks, max_length):
         teacher=_teacher(teacher, widths),
         keys=np.array([hash_id(i) for i in example_ids], np.int64),
         example_ids=tuple(example_ids),
+        texts=tuple(np.array(texts, object).T) if texts else None,
     )
 
 

@@ -94,9 +94,9 @@ def label_augmented(
     if num_classes is not None:
         _check_outputs(num_classes, manifest)
     if takes_text:
-        table_loading.check_for_texts(tokenizer, max_length)
+        table_loading.check_for_no_ids(tokenizer, max_length)
         from_logits = _gives_logits(teacher, from_logits)
-        predict = text_predictor(teacher, batch_size, from_logits)
+        outputs_of = text_predictor(teacher, batch_size)
         preprocessor = getattr(teacher, "preprocessor", None)
         facts = {
             "from_logits": from_logits,
@@ -104,7 +104,8 @@ def label_augmented(
         }
     else:
         encoder = table_loading.encoder_for(manifest, tokenizer)
-        predict = predictor(teacher, batch_size)
+        from_logits = True
+        outputs_of = predictor(teacher, batch_size)
         facts = {"tokenizer": tokenizer.fingerprint, "max_length": max_length}
 
     agrees: list[bool] = []
@@ -114,7 +115,7 @@ def label_augmented(
             table = table_loading.make_table(
                 block, encoder, max_length, as_text=takes_text
             )
-            predictions = predict(table)
+            predictions = _as_predictions(outputs_of(table), from_logits)
             _check_outputs(predictions.shape[1], manifest)
             agrees.extend(_agreement(table, predictions))
             yield from _with_predictions(block, predictions)
@@ -156,6 +157,21 @@ def _agreement(table, predictions):
     # As `keras-mmel inspect` counts; -1 is a class that is hidden.
     agrees = np.abs(said - table.labels) <= REGRESSION_GAP
     return agrees[(table.labels >= 0) | (table.labels.dtype.kind == "f")]
+
+
+def _as_predictions(outputs, from_logits):
+    """Class probabilities (rows, classes), or values (rows, 1), float32."""
+    outputs = np.asarray(outputs, "float64")
+    if outputs.shape[-1] > 1:
+        if from_logits:
+            outputs = tf.nn.softmax(outputs).numpy()
+        sums = outputs.sum(axis=-1)
+        if outputs.min() < 0 or not np.allclose(sums, 1, atol=1e-3):
+            raise ValueError(
+                "`predict` of the teacher must give probabilities that sum to "
+                f"1, or logits with `from_logits=True`. Received: {outputs[0]}"
+            )
+    return outputs.astype("float32")
 
 
 def _with_predictions(records, predictions):
@@ -224,14 +240,13 @@ def _gives_logits(teacher, from_logits):
 
 
 def text_predictor(
-    classifier: keras.Model, batch_size: int, from_logits: bool
+    classifier: keras.Model, batch_size: int
 ) -> Callable[[TokenTable], np.ndarray]:
     """Makes a function that predicts every text of a table.
 
     Args:
         classifier: A model whose `predict` takes strings.
         batch_size: Rows in a batch.
-        from_logits: Whether it gives logits.
 
     Returns:
         As `predictor` does, of tables of texts.
@@ -241,19 +256,7 @@ def text_predictor(
 
     def predict(table):
         texts = as_text(tuple(map(tf.constant, table.texts)))
-        said = wrapper.predict(texts, batch_size=batch_size, verbose=0)
-        outputs = np.asarray(said, "float64")
-        if outputs.shape[-1] == 1:
-            return outputs.astype("float32")
-        if from_logits:
-            outputs = tf.nn.softmax(outputs).numpy()
-        sums = outputs.sum(axis=-1)
-        if outputs.min() < 0 or not np.allclose(sums, 1, atol=1e-3):
-            raise ValueError(
-                "`predict` of the teacher must give probabilities that sum to "
-                f"1, or logits with `from_logits=True`. Received: {outputs[0]}"
-            )
-        return outputs.astype("float32")
+        return wrapper.predict(texts, batch_size=batch_size, verbose=0)
 
     return predict
 
@@ -271,19 +274,14 @@ def predictor(
         batch_size: Rows in a batch.
 
     Returns:
-        A function from a table to class probabilities, float32
-        (rows, classes), or to values (rows, 1).
+        A function from a table to what the model puts out for each row.
     """
     spec = tf.TensorSpec((batch_size, None), tf.int32)
     names = ("token_ids", "segment_ids", "padding_mask")
 
     @tf.function
     def outputs_of(inputs):
-        outputs = classifier(inputs, training=False)
-        if outputs.shape[-1] == 1:
-            return tf.cast(outputs, tf.float32)
-        probabilities = tf.nn.softmax(tf.cast(outputs, tf.float64))
-        return tf.cast(probabilities, tf.float32)
+        return classifier(inputs, training=False)
 
     # By itself, as in `WordScorer`: no warning of the fifth in a process.
     traced = outputs_of.get_concrete_function(dict.fromkeys(names, spec))
@@ -296,7 +294,7 @@ def predictor(
         # A last batch that is not full is filled up with its last row.
         filled = np.pad(order, (0, -len(order) % batch_size), "edge")
         batched = filled.reshape(-1, batch_size)
-        predictions = [traced(inputs_of(rows)) for rows in batched]
-        return np.concatenate(predictions)[np.argsort(order)]
+        outputs = [traced(inputs_of(rows)) for rows in batched]
+        return np.concatenate(outputs)[np.argsort(order)]
 
     return predict

@@ -48,7 +48,7 @@ def choose_groups(
 
 def choose_one(
     table: TokenTable, num_views: int, seed: int, epoch, examples
-) -> tf.Tensor:
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws one row of every example: all of a group in `num_views` epochs.
 
     Args:
@@ -59,7 +59,7 @@ def choose_one(
         examples: (groups,), int64 numbers of examples.
 
     Returns:
-        Rows (groups, 1).
+        Rows (groups, 1), and that they are real.
     """
     # A cycle draws one group, and each of its epochs shows one row of it.
     cycle, turn = epoch // num_views, epoch % num_views
@@ -72,7 +72,8 @@ def choose_one(
     # A small group begins anew within the cycle.
     count = tf.reduce_sum(tf.cast(real, tf.int64), axis=1)
     place = tf.gather(order, (turn % count)[:, None], batch_dims=1)
-    return tf.gather(rows, place, batch_dims=1)
+    rows = tf.gather(rows, place, batch_dims=1)
+    return rows, tf.ones_like(rows, tf.bool)
 
 
 def order_batches(lengths, keys, batch_size: int, window: int, seed, epoch):

@@ -1,7 +1,5 @@
 """Examples in columns in memory: pandas, pyarrow, datasets, a dict of lists."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from keras_mmel.text.sources import plain
-from keras_mmel.text.sources import tables
 from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.tables import Table
 
 
 def from_columns(
@@ -50,44 +48,32 @@ def from_columns(
     )
     ```
     """
-    names = plain.as_columns("texts", texts)
-    table = _Columns(data, names if label is None else (*names, label))
-    groups = [
-        (str(number), row, row.texts(names), ())
-        for number, row in enumerate(table.rows)
-    ]
+    columns = plain.as_columns("texts", texts)
+    # A table of pyarrow has its arrays as `columns`.
+    names = getattr(data, "column_names", getattr(data, "columns", None))
+    if isinstance(data, Mapping):
+        names = list(data)
+    kind = type(data).__name__
+    if names is None:
+        raise TypeError(
+            "`data` must have columns, as a DataFrame, a table of pyarrow, a "
+            "`datasets.Dataset` or a dict of lists have them. "
+            f"Received: {kind}"
+        )
+    table = Table(kind, "row", tuple(names))
+    wanted = columns if label is None else (*columns, label)
+    table.require(*wanted)
+    values = [_values(data[name]) for name in wanted]
+    sizes = set(map(len, values))
+    if len(sizes) > 1 or sizes == {0}:
+        table.fail(f"columns of one length, not empty. Received: {sizes}")
+    for number, cells in enumerate(zip(*values, strict=True), start=1):
+        table.add(number, zip(wanted, cells, strict=True))
     features = getattr(data, "features", None)
     if label_names is None and isinstance(features, Mapping):
         label_names = getattr(features.get(label), "names", None)
-    return plain.as_source(groups, label, label_names, {"text": list(names)})
-
-
-class _Columns(tables.Table):
-    """The wanted columns of some data, as a table."""
-
-    def __init__(self, data, wanted):
-        self.path, self.unit, self.rows = type(data).__name__, "row", []
-        # A table of pyarrow has its arrays as `columns`.
-        names = getattr(data, "column_names", getattr(data, "columns", None))
-        if isinstance(data, Mapping):
-            names = list(data)
-        if names is None:
-            raise TypeError(
-                "`data` must have columns, as a DataFrame, a table of pyarrow, "
-                "a `datasets.Dataset` or a dict of lists have them. "
-                f"Received: {self.path}"
-            )
-        self.columns = tuple(names)
-        self.require(*wanted)
-        columns = [_values(data[name]) for name in wanted]
-        sizes = set(map(len, columns))
-        if len(sizes) > 1 or sizes == {0}:
-            self.fail(f"columns of one length, not empty. Received: {sizes}")
-        for line, cells in enumerate(zip(*columns, strict=True), start=1):
-            values = zip(wanted, cells, strict=True)
-            self.rows.append(tables.Row(values, self, line))
-        content = json.dumps(columns, default=repr).encode()
-        self.facts = {"columns": hashlib.sha256(content).hexdigest()}
+        table.label_kind = "class" if label_names else None
+    return plain.one_a_row(table, columns, label, label_names=label_names)
 
 
 def _values(column):

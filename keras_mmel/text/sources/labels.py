@@ -17,7 +17,7 @@ _MOST_FLOAT_CLASSES = 20
 _LARGEST = 2**53
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_KINDS = {type(None): "missing", str: "a word"}
+_TYPES = {type(None): "missing", str: "a word"}
 
 
 def read_labels(
@@ -38,30 +38,33 @@ def read_labels(
     Raises:
         BadFile: If a label is of another kind than those before, or no class.
     """
-    if column is None:
-        return None, None, [None] * len(rows)
-    values = [_read(row, column, names) for row in rows]
-    kinds = [_KINDS.get(type(value), "a number") for value in values]
-    for row, kind in zip(rows, kinds, strict=True):
-        if kind != kinds[0]:
+    kind = rows[0].table.label_kind
+    # The number of a class is no name, also where names are numbers.
+    values = [_read(row, column, None if kind else names) for row in rows]
+    types = [_TYPES.get(type(value), "a number") for value in values]
+    for row, of_row in zip(rows, types, strict=True):
+        if of_row != types[0]:
             row.fail(
-                f"{column!r} is {kind} where the rows before have "
-                f"{kinds[0]}. Received: {row.get(column)!r:.40}"
+                f"{column!r} is {of_row} where the rows before have "
+                f"{types[0]}. Received: {row.get(column)!r:.40}"
             )
-    if kinds[0] == "missing":
+    if types[0] == "missing":
         return None, None, values
-    if kinds[0] == "a word":
+    if types[0] == "a word":
         names = sorted(set(values))
         numbers = {name: number for number, name in enumerate(names)}
         return "class", names, [numbers[value] for value in values]
-    if not _are_classes(values):
-        return "value", None, list(map(float, values))
+    if kind is None:
+        kind = "class" if _are_classes(values) else "value"
+    if kind == "value":
+        return kind, None, list(map(float, values))
+    end = len(names) if names else _LARGEST
     for row, value in zip(rows, values, strict=True):
-        if value < 0:
+        if not 0 <= value < end:
             row.fail(
-                f"{column!r} must be a class, counted from 0. Received: "
-                f"{value}; if it stands for a hidden label, read the file "
-                "without labels"
+                f"{column!r} must be a class, counted from 0, and have a name "
+                f"if any has. Received: {value}; if it stands for a hidden "
+                "label, read the data without labels"
             )
     return "class", names, list(map(int, values))
 

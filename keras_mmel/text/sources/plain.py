@@ -15,6 +15,7 @@ from keras_mmel.text.sources.records import View
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
+from keras_mmel.text.sources.tables import read_table
 
 
 def from_csv(
@@ -67,8 +68,8 @@ def from_csv(
     next(source.read(0, 1))  # Record('0', ('Why?', 'Because.'), 1, ...)
     ```
     """
-    table = Table(path, "csv", quoting=quoting, delimiter=delimiter)
-    return _one_a_row(table, text, label, id, label_names, views)
+    table = read_table(path, "csv", quoting=quoting, delimiter=delimiter)
+    return one_a_row(table, text, label, id, views, label_names)
 
 
 def from_jsonl(
@@ -97,8 +98,8 @@ def from_jsonl(
         ValueError: As in `from_csv`.
     """
     is_list = str(path).lower().endswith(".json")
-    table = Table(path, "json" if is_list else "jsonl")
-    return _one_a_row(table, text, label, id, label_names, views)
+    table = read_table(path, "json" if is_list else "jsonl")
+    return one_a_row(table, text, label, id, views, label_names)
 
 
 def from_long(
@@ -136,11 +137,10 @@ def from_long(
     Example:
 
     ```python
-    from keras_mmel import text
-    from keras_mmel.text import sources
+    from keras_mmel.text import files
 
-    source = sources.from_long("views.csv", "text", "label", id="id")
-    text.write_augmented("imported", source)
+    source = files.from_long("views.csv", "text", "label", id="id")
+    files.write_augmented("imported", source)
     ```
     """
     if id is None and original is None:
@@ -148,43 +148,78 @@ def from_long(
             "Rows of a group must be told apart by `id` or by `original`. "
             "Received: none of them"
         )
-    table, columns = Table(path, quoting=quoting), as_columns("text", text)
+    table, columns = read_table(path, quoting=quoting), as_columns("text", text)
     originals = () if original is None else as_columns("original", original)
     table.require(label, id, *columns, *originals)
 
     groups: dict = {}
     for row in table.rows:
         texts = row.texts(columns)
-        original_texts = row.texts(originals) if originals else texts
-        key = original_texts if id is None else row.id(id)
-        is_first = key not in groups
-        if is_first:
-            # The original text would be too long for an id.
-            example_id = str(len(groups)) if id is None else key
-            groups[key] = (example_id, row, original_texts, [])
-        _, first_row, first_original, views = groups[key]
+        of_original = row.texts(originals) if originals else texts
+        key = of_original if id is None else row.id(id)
+        # The original text would be too long for an id.
+        example_id = str(len(groups)) if id is None else key
+        group = groups.setdefault(key, (example_id, row, of_original, []))
+        _, first_row, first_original, views = group
         place = f"in {table.unit} {first_row.line}, of the same example"
         if row.get(label) != first_row.get(label):
             row.fail(
                 f"label {row.get(label)!r}, "
                 f"but {first_row.get(label)!r} {place}"
             )
-        if originals and original_texts != first_original:
+        if originals and of_original != first_original:
             row.fail(f"another original than {place}")
-        if originals or not is_first:
+        if originals or row is not first_row:
             # An empty original may stand among the views; it is dropped later.
             if texts != first_original:
                 row.check_view(texts)
             views.append(texts)
-    facts = {"text": list(columns), "id": id, "original": list(originals)}
-    return as_source(list(groups.values()), label, label_names, facts)
+    table.facts |= {"text": columns, "id": id, "original": originals}
+    return as_source(list(groups.values()), label, label_names)
+
+
+def one_a_row(
+    table: Table,
+    text: str | Sequence[str],
+    label: str | None,
+    id: str | None = None,
+    views: str | Sequence[str] = (),
+    label_names: Sequence[str] | None = None,
+) -> InMemory:
+    """Makes a source of a table with an example in each row.
+
+    Args:
+        table: The table.
+        text: As in `from_csv`.
+        label: As in `from_csv`.
+        id: As in `from_csv`.
+        views: As in `from_csv`.
+        label_names: As in `from_csv`.
+
+    Returns:
+        The source.
+
+    Raises:
+        BadFile: As `from_csv` does.
+    """
+    columns = as_columns("text", text)
+    views = (views,) if isinstance(views, str) else tuple(views)
+    table.require(*columns, label, id, *views)
+    groups = []
+    for number, row in enumerate(table.rows):
+        example_id = str(number) if id is None else row.id(id)
+        texts_of_views = []
+        for column in views:
+            texts_of_views += row.views(column, num_texts=len(columns))
+        groups.append((example_id, row, row.texts(columns), texts_of_views))
+    table.facts |= {"text": columns, "id": id, "views": views}
+    return as_source(groups, label, label_names)
 
 
 def as_source(
     groups: Sequence[tuple[str, Row, Texts, Sequence[Texts]]],
     label: str | None,
     label_names: Sequence[str] | None,
-    facts: dict,
 ) -> InMemory:
     """Makes a source of what was found in a table.
 
@@ -193,7 +228,6 @@ def as_source(
             are equal to their original or to another one are left out.
         label: The column of the labels, or `None`.
         label_names: As in `from_csv`.
-        facts: How the table was read.
 
     Returns:
         The source.
@@ -202,15 +236,14 @@ def as_source(
         BadFile: If a label is wrong or an id occurs twice; the line is named.
     """
     rows = [row for _, row, _, _ in groups]
+    table = rows[0].table
     kind, names, labels = read_labels(rows, label, label_names)
     records, line_by_id, num_dropped = [], {}, 0
     for group, value in zip(groups, labels, strict=True):
         example_id, row, texts, views = group
         line = line_by_id.setdefault(example_id, row.line)
         if line != row.line:
-            row.fail(
-                f"the id {example_id!r} is that of {row.table.unit} {line}"
-            )
+            row.fail(f"the id {example_id!r} is that of {table.unit} {line}")
         # A dict for its order, which a set has not.
         new_views = dict.fromkeys(views)
         new_views.pop(texts, None)
@@ -233,13 +266,13 @@ def as_source(
     if empty:
         notes.append(
             f"{len(empty)} examples have an empty text, the first in "
-            f"{rows[0].table.unit} {empty[0]}"
+            f"{table.unit} {empty[0]}"
         )
     merged = [r.line for _, r, texts, _ in groups if _look_like_rows(texts)]
     if merged:
         notes.append(
             f"{len(merged)} examples have tabs and line breaks in their texts, "
-            f"the first in {rows[0].table.unit} {merged[0]}: if these are "
+            f"the first in {table.unit} {merged[0]}: if these are "
             "several rows, quotes are text, and quoting is 'none'"
         )
     if num_dropped:
@@ -247,7 +280,7 @@ def as_source(
             f"{num_dropped} views are left out, equal to their original or to "
             "another one"
         )
-    facts = rows[0].table.facts | facts | {"label": label}
+    facts = table.facts | {"label": label}
     return InMemory(records, kind, names, facts, notes)
 
 
@@ -271,21 +304,6 @@ def as_columns(name: str, columns: str | Sequence[str]) -> tuple[str, ...]:
             f"Received: {name}={columns!r}"
         )
     return names
-
-
-def _one_a_row(table, text, label, id, label_names, views):
-    columns = as_columns("text", text)
-    views = (views,) if isinstance(views, str) else tuple(views)
-    table.require(*columns, label, id, *views)
-    groups = []
-    for number, row in enumerate(table.rows):
-        example_id = str(number) if id is None else row.id(id)
-        texts_of_views = []
-        for column in views:
-            texts_of_views += row.views(column, num_texts=len(columns))
-        groups.append((example_id, row, row.texts(columns), texts_of_views))
-    facts = {"text": list(columns), "id": id, "views": list(views)}
-    return as_source(groups, label, label_names, facts)
 
 
 def _look_like_rows(texts):

@@ -98,8 +98,8 @@ class InMemory:
         records: The records; their ids differ.
         label_kind: "class", "value" or `None`.
         label_names: Names of the classes.
-        description: What `describe` returns; a hash of the records where it
-            is `None`.
+        description: Plain values that tell where the records are from, for
+            `describe`.
         notes: Sentences that tell the user what was done to the data.
 
     Raises:
@@ -174,18 +174,15 @@ class InMemory:
         return iter(self.records[start:stop])
 
     def describe(self) -> dict:
-        """Tells where the examples are from, or apart from all others."""
-        if self._description is None:
-            digest = hashlib.blake2b(digest_size=16)
-            for record in self.records:
-                digest.update(repr(record).encode("utf-8", "surrogatepass"))
-            self._description = {"records": digest.hexdigest()}
-        return self._description
+        """Tells where the examples are from, and them apart from others."""
+        digest = hashlib.blake2b(digest_size=16)
+        for record in self.records:
+            digest.update(repr(record).encode("utf-8", "surrogatepass"))
+        return (self._description or {}) | {"records": digest.hexdigest()}
 
 
 def _check_record(record):
-    is_record = isinstance(record, Record)
-    fits = is_record and isinstance(record.example_id, str)
+    fits = isinstance(record, Record) and isinstance(record.example_id, str)
     for row in (record, *record.views) if fits else ():
         texts = row.texts if isinstance(row.texts, tuple | list) else ()
         fits &= len(texts) in (1, 2) and all(isinstance(t, str) for t in texts)

@@ -1,11 +1,12 @@
 """Rows of CSV, TSV, JSONL and JSON files, in memory."""
 
 import csv
-import hashlib
+import dataclasses
 import io
 import json
 import pathlib
 from collections.abc import Iterable
+from typing import Any
 from typing import NoReturn
 
 Texts = tuple[str, ...]
@@ -101,89 +102,35 @@ class Row(dict):
         return value
 
 
+@dataclasses.dataclass
 class Table:
-    """A CSV, TSV or JSONL file, or a list of objects in JSON, in memory.
-
-    Args:
-        path: The file, UTF-8, with or without a byte-order mark.
-        kind: "csv", "jsonl" or "json"; by the end of the name where it is
-            `None`.
-        quoting: As in `from_csv`.
-        delimiter: As in `from_csv`.
+    """Rows of a file, or of other data, in memory.
 
     Attributes:
+        path: The file, or what other data are called in messages.
+        unit: What a number of a row counts, such as "line".
         columns: Names of the columns; of JSONL, keys of the first object.
-        rows: The rows: strings, or whatever JSON holds.
-        facts: Name and hash of the file, and how it was read.
-        unit: What a number of a row counts: "line" or "object".
-
-    Raises:
-        BadFile: If the file is no such table; the line is named.
+        rows: The rows: strings, or whatever JSON and other data hold.
+        facts: Plain values that tell where the rows are from.
+        label_kind: "class" or "value" where the data say that their labels are
+            such numbers; `None` where the labels themselves must tell.
     """
 
-    def __init__(
-        self,
-        path: str | pathlib.Path,
-        kind: str | None = None,
-        *,
-        quoting: str = "csv",
-        delimiter: str | None = None,
-    ):
-        if not isinstance(path, str | pathlib.PurePath):
-            raise TypeError(
-                "`path` must be that of a file; what is in memory goes to "
-                f"`from_columns`. Received: {type(path).__name__}"
-            )
-        self.path: pathlib.Path | str = pathlib.Path(path)
-        self.columns: tuple[str, ...] = ()
-        self.rows: list[Row] = []
-        suffix = self.path.suffix.lower()
-        kind = kind or suffix[1:]
-        self.unit = "object" if kind == "json" else "line"
-        data = self.path.read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        self.facts = {"file": self.path.name, "sha256": digest}
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            self.fail(
-                f"not UTF-8: byte {data[error.start]:#04x}; what pandas, "
-                "pyarrow or datasets can read goes to `from_columns`",
-                line,
-            )
-        lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="\n")
-        if kind == "json":
-            objects = self._parse(lines.read())
-            if not isinstance(objects, list):
-                self.fail("a JSON list of objects is expected")
-            self._read_json(enumerate(objects, start=1))
-        elif kind == "jsonl":
-            self._read_json(
-                (number, self._parse(line, number))
-                for number, line in enumerate(lines, start=1)
-                if line.strip()
-            )
-        else:
-            if quoting not in ("csv", "none"):
-                raise ValueError(
-                    "`quoting` must be 'csv' or 'none'. "
-                    f"Received: quoting={quoting!r}"
-                )
-            self.facts["quoting"] = quoting
-            # The limit is of the whole process: never lower than it was.
-            csv.field_size_limit(max(csv.field_size_limit(), len(data)))
-            delimiter = delimiter or ("\t" if suffix == ".tsv" else ",")
-            is_text = quoting == "none"
-            reader = csv.reader(
-                lines,
-                delimiter=delimiter,
-                quoting=csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL,
-                strict=True,
-            )
-            self._read_csv(reader)
-        if not self.rows:
-            self.fail("no rows")
+    path: pathlib.Path | str
+    unit: str
+    columns: tuple[str, ...] = ()
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    facts: dict = dataclasses.field(default_factory=dict)
+    label_kind: str | None = None
+
+    def add(self, line: int, values: Any) -> None:
+        """Adds a row.
+
+        Args:
+            line: The number of its first line, or of the object.
+            values: A dict, or pairs of a column and its value.
+        """
+        self.rows.append(Row(values, self, line))
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
         """Raises `BadFile` for what is wrong in a line, or in the file.
@@ -196,54 +143,128 @@ class Table:
         raise BadFile(f"{self.path}{place}: {problem}")
 
     def require(self, *columns: str | None) -> None:
-        """Raises `BadFile` unless the file has these columns."""
-        line = None if self.unit == "row" else 1  # that of the header
+        """Raises `BadFile` unless there are these columns."""
+        header = 1 if isinstance(self.path, pathlib.Path) else None
         for name in columns:
             if name is not None and name not in self.columns:
                 names = ", ".join(map(repr, self.columns))
-                self.fail(f"no column {name!r}; there are {names}", line)
+                self.fail(f"no column {name!r}; there are {names}", header)
 
-    def _read_csv(self, reader):
-        line = 1
-        try:
-            # Many write a space behind the comma.
-            self.columns = tuple(name.strip() for name in next(reader, []))
-            if not self.columns:
-                self.fail("no header with the names of the columns", 1)
-            for name in self.columns:
-                if self.columns.count(name) > 1:
-                    self.fail(f"two columns are called {name!r}", 1)
-            line, expected = reader.line_num + 1, len(self.columns)
-            for cells in reader:
-                if cells and len(cells) != expected:
-                    self.fail(
-                        f"{len(cells)} columns where {expected} are expected "
-                        f"({', '.join(self.columns)})",
-                        line,
-                    )
-                if cells:  # no empty line
-                    values = zip(self.columns, cells, strict=True)
-                    self.rows.append(Row(values, self, line))
-                line = reader.line_num + 1
-        except csv.Error as error:
-            self.fail(
-                f"not a row of a table: {error} (it goes on to line "
-                f"{reader.line_num}); where quotes are part of the text use "
-                "quoting 'none'",
-                line,
+
+def read_table(
+    path: str | pathlib.Path,
+    kind: str | None = None,
+    *,
+    quoting: str = "csv",
+    delimiter: str | None = None,
+) -> Table:
+    """Reads a CSV, TSV or JSONL file, or a list of objects in JSON.
+
+    Args:
+        path: The file, UTF-8, with or without a byte-order mark.
+        kind: "csv", "jsonl" or "json"; by the end of the name where it is
+            `None`.
+        quoting: As in `from_csv`.
+        delimiter: As in `from_csv`.
+
+    Returns:
+        Its rows; the facts are the name of the file, and how it was read.
+
+    Raises:
+        BadFile: If the file is no such table; the line is named.
+    """
+    if not isinstance(path, str | pathlib.PurePath):
+        raise TypeError(
+            "`path` must be that of a file; what is in memory goes to "
+            f"`from_columns`. Received: {type(path).__name__}"
+        )
+    path = pathlib.Path(path)
+    suffix = path.suffix.lower()
+    kind = kind or suffix[1:]
+    data = path.read_bytes()
+    table = Table(path, "object" if kind == "json" else "line")
+    table.facts["file"] = path.name
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        table.fail(
+            f"not UTF-8: byte {data[error.start]:#04x}; what pandas, "
+            "pyarrow or datasets can read goes to `from_columns`",
+            line,
+        )
+    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="\n")
+    if kind == "json":
+        objects = _parse(table, lines.read())
+        if not isinstance(objects, list):
+            table.fail("a JSON list of objects is expected")
+        _add_objects(table, enumerate(objects, start=1))
+    elif kind == "jsonl":
+        numbered = enumerate(lines, start=1)
+        filled = ((n, line) for n, line in numbered if line.strip())
+        _add_objects(table, ((n, _parse(table, line, n)) for n, line in filled))
+    else:
+        if quoting not in ("csv", "none"):
+            raise ValueError(
+                f"`quoting` must be 'csv' or 'none'. Received: {quoting=}"
             )
+        table.facts["quoting"] = quoting
+        # The limit is of the whole process: never lower than it was.
+        csv.field_size_limit(max(csv.field_size_limit(), len(data)))
+        reader = csv.reader(
+            lines,
+            delimiter=delimiter or ("\t" if suffix == ".tsv" else ","),
+            quoting=csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL,
+            strict=True,
+        )
+        _add_csv(table, reader)
+    if not table.rows:
+        table.fail("no rows")
+    return table
 
-    def _parse(self, text, line=None):
-        try:
-            return json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            self.fail(f"not JSON: {error}", line)
 
-    def _read_json(self, objects):
-        for line, values in objects:
-            if not isinstance(values, dict):
-                self.fail(
-                    f"a JSON object is expected. Received: {values!r:.40}", line
+def _add_csv(table, reader):
+    line = 1
+    try:
+        # Many write a space behind the comma.
+        table.columns = tuple(name.strip() for name in next(reader, []))
+        if not table.columns:
+            table.fail("no header with the names of the columns", 1)
+        for name in table.columns:
+            if table.columns.count(name) > 1:
+                table.fail(f"two columns are called {name!r}", 1)
+        line, expected = reader.line_num + 1, len(table.columns)
+        for cells in reader:
+            if cells and len(cells) != expected:
+                table.fail(
+                    f"{len(cells)} columns where {expected} are expected "
+                    f"({', '.join(table.columns)})",
+                    line,
                 )
-            self.columns = self.columns or tuple(values)
-            self.rows.append(Row(values, self, line))
+            if cells:  # no empty line
+                table.add(line, zip(table.columns, cells, strict=True))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        table.fail(
+            f"not a row of a table: {error} (it goes on to line "
+            f"{reader.line_num}); where quotes are part of the text use "
+            "quoting 'none'",
+            line,
+        )
+
+
+def _parse(table, text, line=None):
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        table.fail(f"not JSON: {error}", line)
+
+
+def _add_objects(table, objects):
+    for number, values in objects:
+        if not isinstance(values, dict):
+            table.fail(
+                f"a JSON object is expected. Received: {values!r:.40}", number
+            )
+        table.columns = table.columns or tuple(values)
+        table.add(number, values)

@@ -1,6 +1,5 @@
 """Examples of a TFDS data set."""
 
-import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
@@ -10,8 +9,9 @@ import numpy as np
 
 from keras_mmel import extras
 from keras_mmel.text.sources.plain import as_columns
+from keras_mmel.text.sources.plain import one_a_row
 from keras_mmel.text.sources.records import InMemory
-from keras_mmel.text.sources.records import Record
+from keras_mmel.text.sources.tables import Table
 
 # Rows that come to NumPy at a time: one by one takes many times as long.
 _BATCH = 1024
@@ -59,42 +59,29 @@ def from_tfds(
     tfds = extras.need("tensorflow_datasets", "datasets")
     builder = prepared(name, data_dir)
     if columns is None:  # TFDS itself knows those of GLUE
-        known = getattr(builder.builder_config, "text_features", ["sentence"])
-        columns = list(known)
+        columns = getattr(builder.builder_config, "text_features", "sentence")
     columns = as_columns("columns", columns)
     features = builder.info.features
-    _check_features(features, columns, label, id)
+    table = Table(builder.info.full_name, "example", tuple(features))
+    _check_features(table, features, columns, label, id)
     dataset = builder.as_dataset(
         split=split,
         shuffle_files=False,
         # One file after the other: a part lies as in the whole.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )
-    used = [*columns, *(name for name in (label, id) if name is not None)]
+    wanted = [name for name in (*columns, label, id) if name is not None]
     # The other features, such as images, are not worth to be decoded.
-    dataset = dataset.map(lambda row: {name: row[name] for name in used})
-    records, digest = [], hashlib.sha256()
-    for batch in dataset.batch(_BATCH).as_numpy_iterator():
-        for values in zip(*batch.values(), strict=True):
-            row = dict(zip(batch, values, strict=True))
-            record = _record(row, len(records), columns, label, id)
-            digest.update(repr(record).encode())
-            records.append(record)
-    kind = names = None
+    dataset = dataset.map(lambda row: {name: row[name] for name in wanted})
+    for number, values in enumerate(_rows(dataset), start=1):
+        table.add(number, values)
+    table.facts = {"tfds": builder.info.full_name, "split": split}
+    names = None
     if label is not None:
-        is_class = np.issubdtype(features[label].np_dtype, np.integer)
-        kind = "class" if is_class else "value"
         names = getattr(features[label], "names", None)
-    description = {
-        "kind": "tfds",
-        "name": builder.info.full_name,
-        "split": split,
-        "text": list(columns),
-        "label": label,
-        "id": id,
-        "sha256": digest.hexdigest(),
-    }
-    return InMemory(records, kind, names, description)
+        is_class = np.issubdtype(features[label].np_dtype, np.integer)
+        table.label_kind = "class" if is_class else "value"
+    return one_a_row(table, columns, label, id, label_names=names)
 
 
 def prepared(name: str, data_dir: str | os.PathLike | None = None) -> Any:
@@ -131,38 +118,31 @@ def prepared(name: str, data_dir: str | os.PathLike | None = None) -> Any:
     return builder
 
 
-def _check_features(features, columns, label, id):
+def _check_features(table, features, columns, label, id):
     """Sees that the data set has what is asked for."""
-    # Argument, feature, what it holds, and the kinds of NumPy's dtypes of it.
-    rules = [("columns", name, "texts", "O") for name in columns]
-    rules += [("label", label, "one number", "iuf")]
-    rules += [("id", id, "words or integers", "iuO")]
-    for argument, name, what, kinds in rules:
+    table.require(*columns, label, id)
+    # Feature, what it holds, and the kinds of NumPy's dtypes of it.
+    rules = [(name, "texts", "O") for name in columns]
+    rules += [(label, "one number", "iuf"), (id, "words or integers", "iuO")]
+    for name, what, kinds in rules:
         if name is None:
             continue
-        if name not in features:
-            raise ValueError(
-                f"`{argument}` must name features of the data set: "
-                f"{', '.join(features)}. Received: {name!r}"
-            )
         feature = features[name]
         if feature.shape != () or np.dtype(feature.np_dtype).kind not in kinds:
-            raise ValueError(
-                f"`{argument}` must name a feature of {what}. Received: "
-                f"{name!r}, which is {feature!r}"
+            table.fail(
+                f"{name!r} must be a feature of {what}. Received: {feature!r}"
             )
 
 
-def _record(row, number, columns, label, id):
-    example_id = number if id is None else row[id]
-    if isinstance(example_id, bytes):
-        example_id = example_id.decode()
-    value = None if label is None else row[label].item()
-    if isinstance(value, int) and value < 0:
-        raise ValueError(
-            "`label` must name a feature of classes that are not hidden; give "
-            f"`None` to read texts alone. Received: {label!r}, which is "
-            f"{value} in example {number}"
-        )
-    texts = tuple(row[name].decode() for name in columns)
-    return Record(str(example_id), texts, value)
+def _rows(dataset):
+    """Gives the values of each example, texts as strings."""
+    for batch in dataset.batch(_BATCH).as_numpy_iterator():
+        columns = map(_plain, batch.values())
+        for cells in zip(*columns, strict=True):
+            yield zip(batch, cells, strict=True)
+
+
+def _plain(values):
+    if values.dtype == object:
+        return [text.decode() for text in values]
+    return values.tolist()

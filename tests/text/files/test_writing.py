@@ -41,8 +41,9 @@ def test_views_of_a_source_are_kept(tmp_path):
     source = files.InMemory(records, description={"file": "views.csv"})
     files.write_augmented(tmp_path, source, progress=False)
     assert list(files.read_records(tmp_path)) == source.records
+    assert source.describe()["file"] == "views.csv"
     assert files.read_manifest(tmp_path).made == {
-        "source": {"file": "views.csv"},
+        "source": source.describe(),
         "augmenter": {"name": "imported", "tokenizer": None},
     }
 
@@ -282,7 +283,7 @@ def test_manifest_tells_how_the_files_were_made(whole):
         "label_kind": "class",
         "label_names": None,
         "made": {
-            "source": {"kind": "made", "length": 10},
+            "source": fakes.make_source().describe(),
             "augmenter": {"seed": 0, "kind": "fake"},
         },
     }

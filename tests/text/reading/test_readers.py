@@ -204,7 +204,7 @@ class TestPlain:
         )
         flat = [one for r in records for one in (r, *r.views)]
         for epoch, ((x, y),) in enumerate(passes(dataset, 4)):
-            rows = view_choice.choose_one(table, 3, 2, epoch, np.arange(45))
+            rows, _ = view_choice.choose_one(table, 3, 2, epoch, np.arange(45))
             rows = rows.numpy()[:, 0]
             for i, row in enumerate(rows):
                 check_row(at(x, i), flat[row].texts, tokenizer)

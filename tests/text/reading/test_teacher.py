@@ -130,6 +130,15 @@ def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     fails(TypeError, "Received: .*Sequential", directory, keras.Sequential())
 
 
+def test_a_teacher_that_is_broken_is_refused(directory, tmp_path):
+    """What it says is NaN, as where its training diverged."""
+    broken = tiny.make_classifier(tmp_path / "t", 3)
+    broken.output_dense.bias.assign([0.0, np.nan, 0.0])
+    with pytest.raises(ValueError, match="probabilities.*Received: .nan"):
+        label(directory, broken, tmp_path / "out")
+    assert not list((tmp_path / "out").glob("*.tfrecord*"))
+
+
 def test_agreement_with_the_labels_is_printed(
     tmp_path, records, teacher, capsys
 ):

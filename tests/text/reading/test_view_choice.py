@@ -64,7 +64,7 @@ def test_all_views_are_drawn_equally_often():
 def test_every_view_of_a_group_has_its_turn():
     seen = np.stack(
         [
-            view_choice.choose_one(TABLE, 5, 0, epoch, ALL).numpy()[:, 0]
+            view_choice.choose_one(TABLE, 5, 0, epoch, ALL)[0].numpy()[:, 0]
             for epoch in range(10)
         ]
     )

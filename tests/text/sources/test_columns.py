@@ -97,6 +97,14 @@ def test_names_of_classes():
     assert from_columns(data, "text").label_names is None
     source = from_columns(dict(data), "text", "y", ["no", "yes"])
     assert source.label_names == ("no", "yes")
+    # Numbers of classes, also where their names are numbers.
+    ClassLabel.names = ("1", "2")
+    source = from_columns(data, "text", "y")
+    assert [record.label for record in source.records] == [1, 1]
+    for label in (-1, 2):
+        data["y"] = [0, label]
+        with pytest.raises(ValueError, match="row 2: 'y' must be a class"):
+            from_columns(data, "text", "y")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from keras_mmel.text import sources
+from keras_mmel.text import files
+from keras_mmel.text.sources.tables import BadFile
 from tests.text.sources.test_tables import write_csv
 
 EXPECTED = [
@@ -24,7 +25,7 @@ def test_rows_with_an_id_need_not_stand_together(tmp_path):
     originals = [(i, t[0], label) for i, t, label, _ in EXPECTED]
     views = [(i, v[0], label) for i, _, label, vs in EXPECTED for v in vs]
     path = write_csv(tmp_path / "l.csv", [("id", "t", "y"), *originals, *views])
-    assert facts(sources.from_long(path, "t", "y", id="id")) == EXPECTED
+    assert facts(files.from_long(path, "t", "y", id="id")) == EXPECTED
 
 
 def test_rows_with_their_original_text(tmp_path):
@@ -34,7 +35,7 @@ def test_rows_with_their_original_text(tmp_path):
         for v in (*views, t)
     ]
     path = write_csv(tmp_path / "l.csv", [("before", "after", "y"), *rows])
-    source = sources.from_long(path, "after", "y", original="before")
+    source = files.from_long(path, "after", "y", original="before")
     assert facts(source) == [
         (str(i), *rest) for i, (_, *rest) in enumerate(EXPECTED)
     ]
@@ -49,7 +50,7 @@ def test_pairs_in_long_form(tmp_path):
         '{"n": 1, "p": "a2", "q": "b", "y": "yes"}\n'
         '{"n": 2, "p": "c", "q": "d", "y": "no"}\n'
     )
-    source = sources.from_long(path, ["p", "q"], "y", id="n")
+    source = files.from_long(path, ["p", "q"], "y", id="n")
     assert source.label_names == ("no", "yes")
     assert facts(source) == [
         ("1", ("a", "b"), 1, [("a2", "b")]),
@@ -74,11 +75,11 @@ BY_Y = {"text": "t", "id": "i", "original": "y"}
 )
 def test_bad_lines_are_named(tmp_path, rows, options, message):
     path = write_csv(tmp_path / "l.csv", ["ity", *rows])
-    with pytest.raises(sources.BadFile, match=f"l.csv.*{message}"):
-        sources.from_long(path, **options)
+    with pytest.raises(BadFile, match=f"l.csv.*{message}"):
+        files.from_long(path, **options)
 
 
 def test_groups_need_something_to_tell_them_apart(tmp_path):
     path = write_csv(tmp_path / "l.csv", ["t", "a"])
     with pytest.raises(ValueError, match="by `id` or by `original`"):
-        sources.from_long(path, "t")
+        files.from_long(path, "t")

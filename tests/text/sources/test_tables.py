@@ -8,11 +8,13 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from keras_mmel.text import sources
+from keras_mmel.text import files
 from keras_mmel.text.files import InMemory
 from keras_mmel.text.files import Record
 from keras_mmel.text.files import View
-from keras_mmel.text.sources.tables import Table
+from keras_mmel.text.sources.labels import describe_labels
+from keras_mmel.text.sources.tables import BadFile
+from keras_mmel.text.sources.tables import read_table
 
 # Commas, quotes, line breaks, every Unicode line separator, empty texts.
 ODD = ['a, "b"', "two\nlines", "\u2028 \u0085 \x1c", "", "\U0001f389", " x "]
@@ -45,7 +47,7 @@ def test_tables_are_read_as_they_were_written(
         starts.append(text.getvalue().count("\n") + 1)
         writer.writerow(row)
     path.write_bytes(text.getvalue().encode(encoding))
-    table = Table(path)
+    table = read_table(path)
     assert [(row["a"], row["b"]) for row in table.rows] == rows
     assert [row.line for row in table.rows] == starts[1:]
 
@@ -58,7 +60,7 @@ def test_json_lines_are_read_as_they_were_written(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     lines = (json.dumps(row, ensure_ascii=False) + "\n\n" for row in rows)
     path.write_text("".join(lines), "utf-8")
-    table = Table(path)
+    table = read_table(path)
     assert table.rows == rows
     assert [row.line for row in table.rows] == list(range(1, 2 * len(rows), 2))
 
@@ -80,7 +82,7 @@ def test_examples_of_a_file(tmp_path, kind):
     else:
         lines = (dict(zip(header, row, strict=True)) for row in rows)
         path = write_jsonl(tmp_path / "x.jsonl", lines)
-    read = getattr(sources, f"from_{kind}")
+    read = getattr(files, f"from_{kind}")
     source = read(path, ["one", "two"], "label", "key", views="views")
     expected = [
         Record(key, (a, b), label, (), tuple(View(tuple(v)) for v in views))
@@ -105,7 +107,7 @@ def test_examples_of_a_file(tmp_path, kind):
 def test_views_stand_in_columns(tmp_path, text, cells, expected):
     row = {"t": "a", "u": "a"} | cells
     path = write_jsonl(tmp_path / "x.jsonl", [row])
-    source = sources.from_jsonl(path, text, views=["v", "w"])
+    source = files.from_jsonl(path, text, views=["v", "w"])
     (record,) = source.records
     assert [view.texts for view in record.views] == expected
     left_out = [note for note in source.notes if "are left out, equal" in note]
@@ -116,7 +118,7 @@ def test_quotes_may_be_text(tmp_path):
     """And rows are numbered where there are no ids."""
     path = tmp_path / "x.tsv"
     path.write_text('t\tlabel\n"so\t1\nsaid"\t0\n')
-    source = sources.from_csv(path, "t", "label", quoting="none")
+    source = files.from_csv(path, "t", "label", quoting="none")
     expected = [Record("0", ('"so',), 1), Record("1", ('said"',), 0)]
     assert source.records == expected
 
@@ -124,7 +126,7 @@ def test_quotes_may_be_text(tmp_path):
 def test_quoting_of_another_name_is_refused(tmp_path):
     path = write_csv(tmp_path / "x.csv", [["t"], ["a"]])
     with pytest.raises(ValueError, match="Received: quoting='None'"):
-        sources.from_csv(path, "t", quoting="None")
+        files.from_csv(path, "t", quoting="None")
 
 
 @pytest.mark.parametrize("place", ["record", "view"])
@@ -141,7 +143,7 @@ def test_pairs_and_single_texts_are_not_of_one_source(place):
 def test_long_cells_are_read(tmp_path):
     """Python's csv stops at 131,072 characters by itself."""
     path = write_csv(tmp_path / "x.csv", [["t"], ["a" * 200_000]])
-    (record,) = sources.from_csv(path, "t").records
+    (record,) = files.from_csv(path, "t").records
     assert len(record.texts[0]) == 200_000
 
 
@@ -149,11 +151,11 @@ def test_description_changes_with_the_file_alone(tmp_path):
     one = write_csv(tmp_path / "x.csv", [["t"], ["a"]])
     (tmp_path / "y").mkdir()
     two = write_csv(tmp_path / "y" / "x.csv", [["t"], ["a"]])
-    before = sources.from_csv(one, "t").describe()
-    assert sources.from_csv(two, "t").describe() == before
+    before = files.from_csv(one, "t").describe()
+    assert files.from_csv(two, "t").describe() == before
     assert str(tmp_path) not in json.dumps(before)
     write_csv(two, [["t"], ["b"]])
-    assert sources.from_csv(two, "t").describe() != before
+    assert files.from_csv(two, "t").describe() != before
 
 
 # Too many for classes.
@@ -163,7 +165,7 @@ FLOATS = [f"{i}.0" for i in range(21)]
 def read_labels(tmp_path, cells, **options):
     rows = [["t", "y"], *(["x", cell] for cell in cells)]
     path = write_csv(tmp_path / "x.csv", rows)
-    return sources.from_csv(path, "t", "y", **options)
+    return files.from_csv(path, "t", "y", **options)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_kinds_of_labels(tmp_path, cells, kind, names, labels, said):
     assert labels is None or found == labels
     types = {"class": int, "value": float, None: type(None)}
     assert {type(label) for label in found} == {types[kind]}
-    assert said in sources.describe_labels(source)
+    assert said in describe_labels(source)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_labels_of_json_may_be_names_that_are_numbers(tmp_path):
     path = write_jsonl(
         tmp_path / "x.jsonl", [{"t": "a", "y": y} for y in (2, 1)]
     )
-    source = sources.from_jsonl(path, "t", "y", label_names=["1", "2"])
+    source = files.from_jsonl(path, "t", "y", label_names=["1", "2"])
     assert [example.label for example in source.records] == [1, 0]
 
 
@@ -236,15 +238,15 @@ def test_classes_without_an_example_are_noted(tmp_path, labels, note):
 def test_empty_texts_are_noted(tmp_path):
     """As pandas writes a missing one."""
     path = write_csv(tmp_path / "x.csv", [["t", "u"], ["a", "b"], ["", "c"]])
-    (note,) = sources.from_csv(path, ["t", "u"]).notes
+    (note,) = files.from_csv(path, ["t", "u"]).notes
     assert note == "1 examples have an empty text, the first in line 3"
-    assert sources.from_csv(path, "u").notes == ()
+    assert files.from_csv(path, "u").notes == ()
 
 
 def test_names_of_columns_may_have_spaces_around(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('"text", label \n"a film", 1\n')
-    (record,) = sources.from_csv(path, "text", "label").records
+    (record,) = files.from_csv(path, "text", "label").records
     assert (record.texts, record.label) == (("a film",), 1)
 
 
@@ -289,8 +291,8 @@ NAMES = CSV | {"label_names": ["p", "n"]}
 def test_bad_csv_is_named_with_its_line(tmp_path, content, options, message):
     path = tmp_path / "x.csv"
     path.write_bytes(content)
-    with pytest.raises(sources.BadFile, match=f"x.csv.*{message}"):
-        sources.from_csv(path, **options)
+    with pytest.raises(BadFile, match=f"x.csv.*{message}"):
+        files.from_csv(path, **options)
 
 
 @pytest.mark.parametrize(
@@ -320,8 +322,8 @@ def test_bad_csv_is_named_with_its_line(tmp_path, content, options, message):
 def test_bad_jsonl_is_named_with_its_line(tmp_path, content, options, message):
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
-    with pytest.raises(sources.BadFile, match=f"x.jsonl.*{message}"):
-        sources.from_jsonl(path, **{"text": "t"} | options)
+    with pytest.raises(BadFile, match=f"x.jsonl.*{message}"):
+        files.from_jsonl(path, **{"text": "t"} | options)
 
 
 @pytest.mark.parametrize(
@@ -336,24 +338,24 @@ def test_bad_jsonl_is_named_with_its_line(tmp_path, content, options, message):
 def test_bad_json_list_is_named(tmp_path, content, message):
     path = tmp_path / "x.json"
     path.write_text(content)
-    with pytest.raises(sources.BadFile, match=rf"x\.json.*{message}"):
-        Table(path)
+    with pytest.raises(BadFile, match=rf"x\.json.*{message}"):
+        read_table(path)
 
 
 def test_arguments_that_name_nothing(tmp_path):
     path = tmp_path / "x.csv"
     with pytest.raises(FileNotFoundError, match=r"x\.csv"):
-        sources.from_csv(path, "t")
+        files.from_csv(path, "t")
     write_csv(path, [["t", "y"], ["a", "b"]])
     for text in ([], ["t", "y", "t"], ["t", "t"]):
         with pytest.raises(ValueError, match="`text` must name one column"):
-            sources.from_csv(path, text)
+            files.from_csv(path, text)
 
 
 def test_rows_that_quotes_join_are_noted(tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text('text\tlabel\n"one\t1\ntwo"\t0\nthree\t1\n')
-    source = sources.from_csv(path, "text", "label")
+    source = files.from_csv(path, "text", "label")
     (note,) = source.notes
     assert note.startswith("1 examples have tabs and line breaks")
     assert "the first in line 2" in note
@@ -363,11 +365,15 @@ def test_a_number_with_an_underscore_is_a_word(tmp_path):
     rows = [["t", "label"], ["a", "1_0"], ["b", "10"]]
     path = write_csv(tmp_path / "x.csv", rows)
     with pytest.raises(ValueError, match="is a number where"):
-        sources.from_csv(path, "t", "label")
+        files.from_csv(path, "t", "label")
 
 
-def test_records_in_memory_are_told_apart():
+@pytest.mark.parametrize("description", [None, {"file": "reviews.csv"}])
+def test_records_in_memory_are_told_apart(description):
+    """Also where what their maker says of them is the same."""
     one, same, other = (
-        InMemory([Record("0", (text,), 1)]).describe() for text in "aab"
+        InMemory([Record("0", (text,), 1)], description=description).describe()
+        for text in "aab"
     )
     assert one == same != other
+    assert one.items() >= (description or {}).items()

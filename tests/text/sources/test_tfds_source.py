@@ -36,7 +36,7 @@ def test_description_changes_with_the_examples_alone(prepared):
     assert read(prepared).describe() == plain
     assert str(prepared) not in str(plain)
     other = read(prepared, label=None).describe()
-    assert other["sha256"] != plain["sha256"]
+    assert other["records"] != plain["records"]
 
 
 def test_neither_labels_nor_ids(prepared):
@@ -51,14 +51,22 @@ def test_neither_labels_nor_ids(prepared):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ["text_a", "x"]}, "`columns` must name feat.*eived: 'x'"),
-        ({"columns": "token_ids"}, "a feature of texts.*'token_ids'"),
+        (
+            {"columns": ["text_a", "x"]},
+            "augmented.*no column 'x'; there are",
+        ),
+        (
+            {"columns": "token_ids"},
+            "'token_ids' must be a feature of texts.*int32",
+        ),
         ({"columns": ["text_a"] * 3}, "`columns` must name one column"),
-        ({"label": "text_a"}, "`label` must name a feature of one number"),
-        ({"label": "teacher"}, "`label` must name a feature of one number"),
-        ({"id": "label"}, "'0' for examples 0 and 3"),
-        ({"id": "views"}, "`id` must name a feature of words or integers"),
+        ({"label": "text_a"}, "'text_a' must be a feature of one number"),
+        ({"label": "teacher"}, "'teacher' must be a feature of one number"),
+        ({"label": "x"}, "no column 'x'"),
+        ({"id": "label"}, "example 4: the id '0' is that of example 1"),
+        ({"id": "views"}, "'views' must be a feature of words or integers"),
         ({"split": "test"}, "Unknown split 'test'"),
+        ({"split": "train[:0]"}, "corresponds to no data"),
     ],
 )
 def test_bad_names(prepared, options, message):
@@ -74,9 +82,24 @@ def test_data_that_are_not_there_are_not_downloaded(tmp_path):
         files.from_tfds("glue/rte", "train", PAIR, data_dir=tmp_path)
 
 
+def test_the_data_set_says_what_its_labels_are(tmp_path):
+    """Whole numbers may be values, and names of classes may be numbers."""
+    records = [files.Record(str(i), ("x",), 2.0 * i) for i in range(3)]
+    fakes.write(tmp_path / "values", files.InMemory(records, "value"))
+    source = files.from_tfds(str(tmp_path / "values"), columns="text_a")
+    assert source.label_kind == "value"
+    assert [record.label for record in source.records] == [0.0, 2.0, 4.0]
+    made = fakes.make_source(4, names="123")
+    fakes.write(tmp_path / "classes", made)
+    source = files.from_tfds(str(tmp_path / "classes"), columns="text_a")
+    assert source.label_names == tuple("123")
+    assert [record.label for record in source.records] == [0, 1, 2, 0]
+
+
 def test_hidden_labels_are_refused_at_once(tmp_path):
     fakes.write(tmp_path, fakes.make_source(4, 1, None))
-    with pytest.raises(ValueError, match="give `None`.* -1 in example 0"):
+    message = "augmented.*, example 1: 'label' must be a class.* -1; .*hidden"
+    with pytest.raises(ValueError, match=message):
         files.from_tfds(tmp_path, "train", "text_a", "label", "example_id")
 
 
@@ -87,11 +110,11 @@ def test_text_columns_of_glue_are_known(task, monkeypatch):
     (config,) = (c for c in glue.Glue.BUILDER_CONFIGS if c.name == task)
     columns = []
 
-    def stop(features, asked, label, id):
+    def stop(table, features, asked, label, id):
         columns.extend(asked)
         raise KeyboardInterrupt
 
-    info = types.SimpleNamespace(features={})
+    info = types.SimpleNamespace(features={}, full_name=task)
     builder = types.SimpleNamespace(info=info, builder_config=config)
     monkeypatch.setattr(tfds_source, "prepared", lambda *_: builder)
     monkeypatch.setattr(tfds_source, "_check_features", stop)
