@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
+from keras_mmel.text.bert.presets import contents
 
 Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"
@@ -68,8 +69,7 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors, "
             "no other format: transformers writes it by "
-            f"`model.save_pretrained(...)`. Received: {str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
+            f"`model.save_pretrained(...)`. Received: {contents(directory)}"
         )
     stored = _read(file)
     # Of a task's checkpoint their names begin with `bert.`.

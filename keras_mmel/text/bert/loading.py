@@ -261,8 +261,7 @@ def _masked_lm_of_keras_hub(directory):
             "`preset` must have a masked-LM head: task.json of a BertMaskedLM "
             "and task.weights.h5, or Hugging Face layout, as that of "
             "'hf://google-bert/bert-base-uncased'. Received: "
-            f"{str(directory)!r} with the task {task_class!r} and files "
-            f"{sorted(p.name for p in directory.iterdir())}"
+            f"the task {task_class!r} in {presets.contents(directory)}"
         )
     from_preset = keras_hub.models.BertMaskedLM.from_preset
     return from_preset(str(directory), preprocessor=None)
