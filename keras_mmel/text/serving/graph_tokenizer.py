@@ -240,20 +240,19 @@ def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     ]
     between = mark.join(high + code + low for code in may_combine)
     answers = normalize(mark + between + mark).split(mark)[1:-1]
-    classes = {
-        code: unicodedata.combining(code) * _CLASS
+    combining = {
+        code: ord(code) + unicodedata.combining(code) * _CLASS
         for code, answer in zip(may_combine, answers, strict=True)
         if not answer.startswith(high)
     }
     entries = np.zeros(sys.maxunicode + 1, np.int16)
     numbers: dict[tuple[int, ...], int] = {(_ITSELF,): 0}
     for code, text in zip(codes, texts, strict=True):
-        if text == code and code not in classes:
-            continue
-        points = tuple(ord(char) + classes.get(char, 0) for char in text)
-        if text == f" {code} " and code not in classes:
-            points = (ord(" "), _ITSELF, ord(" "))
-        if not points and code not in classes:
+        points = tuple(
+            combining.get(char, _ITSELF if char == code else ord(char))
+            for char in text
+        )
+        if not points and code not in combining:
             points = (_NOTHING,)
         entries[ord(code)] = numbers.setdefault(points, len(numbers))
     return entries, list(numbers)
