@@ -85,9 +85,8 @@ def read(directory: pathlib.Path) -> str:
             f"`vocab.txt`. Received: {presets.contents(directory)}"
         )
     # Not splitlines: a vocabulary may have U+2028 or U+0085 as a piece.
-    lines = vocabulary.read_bytes().decode("utf-8").split("\n")
-    if not lines[-1]:
-        lines.pop()
+    text = vocabulary.read_bytes().decode("utf-8")
+    lines = text.removesuffix("\n").split("\n")
     # What begins a word in one, continues it in the other.
     if sum(x[:1] == "\u2581" for x in lines) > sum(
         x[:2] == "##" for x in lines
