@@ -219,12 +219,7 @@ def _is_tied(tensors, config, directory):
     """Whether the words' embeddings are the decoder; there must be a head."""
     dense = f"{_HEAD}.transform.dense.weight"
     if dense not in tensors:
-        raise ValueError(
-            "`preset` must have a masked-LM head (cls.predictions.*), such as "
-            "'hf://google-bert/bert-base-uncased' has; for an encoder without "
-            f"one use `load_text_classifier`. Received: {str(directory)!r} "
-            f"without {dense!r}"
-        )
+        raise _without_head(directory, f"no tensor {dense!r}")
     name = f"{_HEAD}.decoder.weight"
     if name in tensors:
         words = tensors["embeddings.word_embeddings.weight"]
@@ -257,11 +252,16 @@ def _masked_lm_of_keras_hub(directory):
     # without a word.
     task_class = _task_class(directory)
     if task_class != "BertMaskedLM":
-        raise ValueError(
-            "`preset` must have a masked-LM head: task.json of a BertMaskedLM "
-            "and task.weights.h5, or Hugging Face layout, as that of "
-            "'hf://google-bert/bert-base-uncased'. Received: "
-            f"the task {task_class!r} in {presets.contents(directory)}"
-        )
+        raise _without_head(directory, f"the task {task_class!r}")
     from_preset = keras_hub.models.BertMaskedLM.from_preset
     return from_preset(str(directory), preprocessor=None)
+
+
+def _without_head(directory, received):
+    return ValueError(
+        "`preset` must have a masked-LM head (cls.predictions.* in Hugging "
+        "Face layout, such as 'hf://google-bert/bert-base-uncased' has; in "
+        "that of keras-hub task.json of a BertMaskedLM and task.weights.h5); "
+        "for an encoder without one use `load_text_classifier`. Received: "
+        f"{received} in {presets.contents(directory)}"
+    )
