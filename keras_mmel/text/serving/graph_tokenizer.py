@@ -166,10 +166,9 @@ class GraphTokenizer(tf.Module):
 
         def step(place, start, ids, places):
             # Of each word all pieces that may come next, the longest first.
-            shape = [tf.size(place), tf.size(lengths)]
             rows = tf.gather(words, place)[:, None]
-            starts = tf.broadcast_to(start[:, None], shape)
-            counts = tf.broadcast_to(lengths, shape)
+            starts = start[:, None] + tf.zeros_like(lengths)
+            counts = lengths + tf.zeros_like(starts)
             pieces = tf.strings.substr(rows, starts, counts, unit="UTF8_CHAR")
             prefix = tf.where(start > 0, self._prefix, "")[:, None]
             piece_ids = self._ids.lookup(prefix + pieces)
