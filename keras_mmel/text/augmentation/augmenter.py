@@ -22,6 +22,7 @@ from keras_mmel.text.augmentation.search import greedy
 from keras_mmel.text.bert.tokenizer import Tokenizer
 from keras_mmel.text.bert.tokenizer import check_class
 from keras_mmel.text.bert.tokenizer import check_max_length
+from keras_mmel.text.bert.tokenizer import check_texts
 
 # Texts that are sorted by length and filled together, per slot: many of a model
 # of width 128, where full calls matter, one of BERT-base, where time passes.
@@ -169,11 +170,7 @@ class MaskedLMAugmenter:
             ValueError: If an id occurs twice, or there is not one for each
                 text.
         """
-        if isinstance(texts, str):
-            raise TypeError(
-                "`texts` must be a sequence of texts. Received: one string"
-            )
-        texts = list(texts)
+        texts = check_texts(texts)
         if example_ids is None:
             example_ids = range(len(texts))
         names = [_name_of(example_id) for example_id in example_ids]
