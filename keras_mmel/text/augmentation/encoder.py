@@ -272,18 +272,14 @@ def _normalize(x, norm):
 
 
 def _block(layer, dtype):
-    """The arrays of a layer of keras-hub; attention's have a head axis."""
+    """The arrays of a layer of keras-hub."""
     attention = layer._self_attention_layer
     dense = [attention.query_dense, attention.key_dense, attention.value_dense]
-    width, heads = dense[0].kernel.shape[:2]
-    kernels = [tf.reshape(_float(d.kernel), [width, -1]) for d in dense]
-    biases = [tf.reshape(_float(d.bias), [-1]) for d in dense]
-    output = attention.output_dense
-    output_kernel = tf.reshape(_float(output.kernel), [-1, width])
+    kernels, biases = zip(*[_dense(d, dtype) for d in dense], strict=True)
     return Block(
-        heads=int(heads),
-        qkv=Dense(tf.cast(tf.concat(kernels, 1), dtype), tf.concat(biases, 0)),
-        output=Dense(tf.cast(output_kernel, dtype), _float(output.bias)),
+        heads=attention.query_dense.kernel.shape[1],
+        qkv=Dense(tf.concat(kernels, 1), tf.concat(biases, 0)),
+        output=_dense(attention.output_dense, dtype),
         attention_norm=_norm(layer._self_attention_layer_norm),
         up=_dense(layer._feedforward_intermediate_dense, dtype),
         activation=layer._feedforward_intermediate_dense.activation,
@@ -300,7 +296,10 @@ def _decoder(head):
 
 
 def _dense(layer, dtype):
-    return Dense(tf.cast(_float(layer.kernel), dtype), _float(layer.bias))
+    """Kernel and bias of a dense layer; attention's have an axis for heads."""
+    bias = tf.reshape(_float(layer.bias), [-1])
+    kernel = tf.reshape(_float(layer.kernel), [-1, bias.shape[0]])
+    return Dense(tf.cast(kernel, dtype), bias)
 
 
 def _norm(layer):

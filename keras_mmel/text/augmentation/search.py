@@ -49,25 +49,22 @@ def greedy(
     """
     words, scores = _first_words(sequences, rank, num_samples + 1, slots)
     samples: list[list[Filled]] = [[] for _ in sequences]
-
-    def add(tasks):
-        """Fills sequences, each from its first word of a rank on."""
+    # One rank more than samples: a sample may be the original, but only one.
+    # All sequences in the first round, those that lack a sample in the second.
+    all_ranks = range(words.shape[1])
+    for ranks in (all_ranks[:num_samples], all_ranks[num_samples:]):
+        short = [i for i, own in enumerate(samples) if len(own) < num_samples]
+        tasks = [(i, r) for i in short for r in ranks]
         # The numbers of the sequences and the ranks, also where there are none.
-        index, ranks = np.array(tasks, int).reshape(-1, 2).T
+        index, first_ranks = np.array(tasks, int).reshape(-1, 2).T
         chosen = [sequences[i] for i in index]
-        first_words = words[index, ranks][:, None]
-        first_scores = scores[index, ranks][:, None]
+        first_words = words[index, first_ranks][:, None]
+        first_scores = scores[index, first_ranks][:, None]
         fillings = _fill_rest(chosen, first_words, first_scores, rank, slots)
         # With one beam there is one filling of each.
         for i, (filled,) in zip(index, fillings, strict=True):
             if filled.token_ids != sequences[i].original:
                 samples[i].append(filled)
-
-    # One rank more than samples: a sample may be the original, but only one.
-    ranks = range(words.shape[1])
-    add([(i, r) for i in range(len(sequences)) for r in ranks[:num_samples]])
-    short = [i for i, of_one in enumerate(samples) if len(of_one) < num_samples]
-    add([(i, r) for i in short for r in ranks[num_samples:]])
     return samples
 
 
@@ -119,17 +116,16 @@ def _first_words(sequences, rank, count, slots):
     """
     token_ids, segment_ids, lengths, positions = _as_rows(sequences)
     order = _longest_first(lengths)
-    words, log_probs = [], []
+    ranked = []
     for start in range(0, len(order), slots):
         rows = order[start : start + slots]
         longest = lengths[rows].max()
         ids, segments = token_ids[rows, :longest], segment_ids[rows, :longest]
         here = positions[rows, 0]
-        ranked = rank(ids, segments, lengths[rows], here, count)
-        words.append(ranked[0])
-        log_probs.append(ranked[1])
+        ranked.append(rank(ids, segments, lengths[rows], here, count))
+    words, log_probs = map(np.concatenate, zip(*ranked, strict=True))
     back = np.argsort(order)
-    return np.concatenate(words)[back], np.concatenate(log_probs)[back]
+    return words[back], log_probs[back]
 
 
 def _fill_rest(sequences, words, scores, rank, slots):

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
-from keras_mmel.text.bert.networks import BertBackbone
+from keras_mmel.text.bert.presets import contents
 
 Tensors = dict[str, np.ndarray]
 _WORDS = "embeddings.word_embeddings.weight"
@@ -69,8 +69,7 @@ def read_tensors(directory: pathlib.Path) -> Tensors:
         raise FileNotFoundError(
             "a checkpoint in Hugging Face layout must have model.safetensors, "
             "no other format: transformers writes it by "
-            f"`model.save_pretrained(...)`. Received: {str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
+            f"`model.save_pretrained(...)`. Received: {contents(directory)}"
         )
     stored = _read(file)
     # Of a task's checkpoint their names begin with `bert.`.
@@ -101,8 +100,8 @@ def _read(file):
         ) from error
 
 
-def make_backbone(config: dict) -> BertBackbone:
-    """Builds the encoder that a Hugging Face config describes.
+def backbone_settings(config: dict) -> dict:
+    """Translates a Hugging Face config into the arguments of `BertBackbone`.
 
     Args:
         config: `config.json`. `hidden_act`, `layer_norm_eps`,
@@ -110,7 +109,7 @@ def make_backbone(config: dict) -> BertBackbone:
             Face's BERT.
 
     Returns:
-        The encoder with random weights.
+        The arguments by name.
 
     Raises:
         ValueError: If the config asks for what is no plain BERT encoder.
@@ -122,11 +121,10 @@ def make_backbone(config: dict) -> BertBackbone:
                 f"not supported. Received: {name}={config[name]!r}"
             )
     sizes = {ours: config[theirs] for ours, theirs in _SIZES.items()}
-    settings = {
+    return sizes | {
         ours: config.get(theirs, default)
         for ours, (theirs, default) in _SETTINGS.items()
     }
-    return BertBackbone(**sizes, **settings)
 
 
 def load_weights(model: keras.Model, tensors: Tensors) -> bool:

@@ -19,11 +19,6 @@ keras_hub = extras.need("keras_hub", "text")
 _LOGGER = logging.getLogger(__name__)
 
 _HEAD = "cls.predictions"
-_RATES = (
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "classifier_dropout",
-)
 # What `keras_hub.models.BertBackbone` and the head of its masked LM always
 # compute.
 _KERAS_HUB_BACKBONE = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12}
@@ -75,11 +70,19 @@ def load_masked_lm(preset: str | os.PathLike) -> BertMaskedLM:
     directory = presets.find(preset)
     config = presets.read_config(directory)
     if "registered_name" in config:
-        return _masked_lm_of_keras_hub(directory)
+        source = _masked_lm_of_keras_hub(directory)
+        backbone, tokenizer = _encoder(directory, config)
+        # Models of our own, saved in this layout, know their settings.
+        settings = {
+            name: getattr(source, name, default)
+            for name, default in _KERAS_HUB_HEAD.items()
+        }
+        model = BertMaskedLM(backbone, tokenizer, **settings)
+        model.set_weights(source.get_weights())
+        return model
     tensors = huggingface.read_tensors(directory)
     tied = _is_tied(tensors, config, directory)
-    backbone = huggingface.make_backbone(config)
-    tokenizer = _tokenizer(directory, backbone)
+    backbone, tokenizer = _encoder(directory, config)
     head_act, head_eps = backbone.hidden_act, backbone.layer_norm_eps
     model = BertMaskedLM(backbone, tokenizer, tied, head_act, head_eps)
     # Two names of one parameter; where both are stored, transformers computes
@@ -146,13 +149,10 @@ def load_text_classifier(
     config = presets.read_config(directory)
     if "registered_name" in config:
         source, head = _keras_hub_classifier(directory)
-        backbone = _encoder_of_keras_hub(source, dropout)
-        tokenizer = _tokenizer(directory, backbone)
+        backbone, tokenizer = _encoder(directory, config, dropout)
+        backbone.set_weights(source.get_weights())
     else:
-        if dropout is not None:
-            config = config | dict.fromkeys(_RATES, dropout)
-        backbone = huggingface.make_backbone(config)
-        tokenizer = _tokenizer(directory, backbone)
+        backbone, tokenizer = _encoder(directory, config, dropout)
         tensors = huggingface.read_tensors(directory)
         has_pooler = huggingface.load_weights(backbone, tensors)
         if not has_pooler:
@@ -163,7 +163,7 @@ def load_text_classifier(
         head = _hugging_face_head(tensors, config, has_pooler)
     # Many configs have the key with `null` for the encoder's own rate.
     rate = config.get("classifier_dropout")
-    if rate is None:
+    if rate is None or dropout is not None:
         rate = backbone.dropout
     stddev = config.get("initializer_range", 0.02)
     model = BertTextClassifier(backbone, num_classes, tokenizer, rate, stddev)
@@ -219,12 +219,7 @@ def _is_tied(tensors, config, directory):
     """Whether the words' embeddings are the decoder; there must be a head."""
     dense = f"{_HEAD}.transform.dense.weight"
     if dense not in tensors:
-        raise ValueError(
-            "`preset` must have a masked-LM head (cls.predictions.*), such as "
-            "'hf://google-bert/bert-base-uncased' has; for an encoder without "
-            f"one use `load_text_classifier`. Received: {str(directory)!r} "
-            f"without {dense!r}"
-        )
+        raise _without_head(directory, f"no tensor {dense!r}")
     name = f"{_HEAD}.decoder.weight"
     if name in tensors:
         words = tensors["embeddings.word_embeddings.weight"]
@@ -232,8 +227,15 @@ def _is_tied(tensors, config, directory):
     return config.get("tie_word_embeddings", True)
 
 
-def _tokenizer(directory, backbone):
-    """The tokenizer of a directory, refused where it is not the model's."""
+def _encoder(directory, config, dropout=None):
+    """The encoder of a config, its weights random, and the tokenizer."""
+    if "registered_name" in config:
+        settings = _KERAS_HUB_BACKBONE | config["config"]
+    else:
+        settings = huggingface.backbone_settings(config)
+    if dropout is not None:
+        settings |= {"dropout": dropout, "attention_dropout": dropout}
+    backbone = BertBackbone.from_config(settings)
     tokenizer = Tokenizer.from_directory(directory)
     pieces, rows = len(tokenizer.vocabulary), backbone.vocabulary_size
     if not pieces <= rows <= pieces + _MOST_PADDING:
@@ -242,7 +244,7 @@ def _tokenizer(directory, backbone):
             f"or at most {_MOST_PADDING} fewer. Received: vocab_size={rows}, "
             f"{pieces} pieces in {str(directory)!r}"
         )
-    return tokenizer
+    return backbone, tokenizer
 
 
 def _masked_lm_of_keras_hub(directory):
@@ -250,31 +252,16 @@ def _masked_lm_of_keras_hub(directory):
     # without a word.
     task_class = _task_class(directory)
     if task_class != "BertMaskedLM":
-        raise ValueError(
-            "`preset` must have a masked-LM head: task.json of a BertMaskedLM "
-            "and task.weights.h5, or Hugging Face layout, as that of "
-            "'hf://google-bert/bert-base-uncased'. Received: "
-            f"{str(directory)!r} with the task {task_class!r} and files "
-            f"{sorted(p.name for p in directory.iterdir())}"
-        )
+        raise _without_head(directory, f"the task {task_class!r}")
     from_preset = keras_hub.models.BertMaskedLM.from_preset
-    source = from_preset(str(directory), preprocessor=None)
-    backbone = _encoder_of_keras_hub(source.backbone)
-    # Models of our own, saved in this layout, know their settings.
-    settings = {
-        name: getattr(source, name, default)
-        for name, default in _KERAS_HUB_HEAD.items()
-    }
-    tokenizer = _tokenizer(directory, backbone)
-    model = BertMaskedLM(backbone, tokenizer=tokenizer, **settings)
-    model.masked_lm_head.set_weights(source.masked_lm_head.get_weights())
-    return model
+    return from_preset(str(directory), preprocessor=None)
 
 
-def _encoder_of_keras_hub(source, dropout=None):
-    settings = _KERAS_HUB_BACKBONE | source.get_config()
-    if dropout is not None:
-        settings |= {"dropout": dropout, "attention_dropout": dropout}
-    backbone = BertBackbone.from_config(settings)
-    backbone.set_weights(source.get_weights())
-    return backbone
+def _without_head(directory, received):
+    return ValueError(
+        "`preset` must have a masked-LM head (cls.predictions.* in Hugging "
+        "Face layout, such as 'hf://google-bert/bert-base-uncased' has; in "
+        "that of keras-hub task.json of a BertMaskedLM and task.weights.h5); "
+        "for an encoder without one use `load_text_classifier`. Received: "
+        f"{received} in {presets.contents(directory)}"
+    )

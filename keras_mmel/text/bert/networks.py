@@ -130,7 +130,11 @@ class WithTokenizer:
     # The arguments of the model that its config has, by name.
     _settings: tuple[str, ...] = ()
 
-    def _set_tokenizer(self, tokenizer):
+    def _set_up(self, inputs, outputs, tokenizer, **kwargs):
+        """Past the class of keras-hub, which would build its own head."""
+        keras_hub.models.Task.__init__(
+            self, inputs=inputs, outputs=outputs, compile=False, **kwargs
+        )
         # From a `.keras` file it comes as the JSON that `get_config` wrote.
         if isinstance(tokenizer, str):
             tokenizer = Tokenizer.from_json(tokenizer)
@@ -221,12 +225,8 @@ class BertMaskedLM(WithTokenizer, keras_hub.models.BertMaskedLM):
         positions = keras.Input((None,), dtype="int32", name="mask_positions")
         sequence = backbone(backbone.input)["sequence_output"]
         outputs = self.masked_lm_head(sequence, positions)
-        # Past the class that would build its own head.
         inputs = {**backbone.input, "mask_positions": positions}
-        super(keras_hub.models.BertMaskedLM, self).__init__(
-            inputs=inputs, outputs=outputs, compile=False, **kwargs
-        )
-        self._set_tokenizer(tokenizer)
+        self._set_up(inputs, outputs, tokenizer, **kwargs)
         self.tied = tied
         self.head_act = head_act
         self.head_eps = head_eps
@@ -275,12 +275,8 @@ class BertTextClassifier(WithTokenizer, keras_hub.models.BertTextClassifier):
             name="logits",
         )
         pooled = backbone(backbone.input)["pooled_output"]
-        # Past the class that would build its own head.
         outputs = self.output_dense(self.output_dropout(pooled))
-        super(keras_hub.models.BertTextClassifier, self).__init__(
-            inputs=backbone.input, outputs=outputs, compile=False, **kwargs
-        )
-        self._set_tokenizer(tokenizer)
+        self._set_up(backbone.input, outputs, tokenizer, **kwargs)
         self.num_classes = num_classes
         # Logits: what keras-hub's own `compile` asks for.
         self.activation = keras.activations.get(None)

@@ -77,8 +77,7 @@ def read_config(directory: pathlib.Path) -> dict:
     if not path.exists():
         raise FileNotFoundError(
             "`preset` must be a checkpoint with a config.json. Received: "
-            f"{str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
+            f"{contents(directory)}"
         )
     config = read_json(path)
     name, bert = "model_type", "bert"
@@ -90,6 +89,11 @@ def read_config(directory: pathlib.Path) -> dict:
             f"Received: {str(directory)!r} with {name}={config.get(name)!r}"
         )
     return config
+
+
+def contents(directory: pathlib.Path) -> str:
+    """Names a directory and its files, for an error that one is missing."""
+    return f"{str(directory)!r} with {sorted(os.listdir(directory))}"
 
 
 def read_json(path: pathlib.Path) -> dict:

@@ -130,6 +130,15 @@ def check_class(tokenizer: Any, *methods: str) -> Any:
     return tokenizer
 
 
+def check_texts(texts: Sequence[Any]) -> list[Any]:
+    """Returns texts in a list, or raises where it is one text."""
+    if isinstance(texts, str):
+        raise TypeError(
+            "`texts` must be a sequence of texts, not one. Received: a string"
+        )
+    return list(texts)
+
+
 class Tokenizer:
     """The WordPiece tokenizer of a BERT checkpoint.
 
@@ -283,11 +292,7 @@ class Tokenizer:
             ValueError: If a text is no valid Unicode, or `max_length` has no
                 room for the special tokens.
         """
-        if isinstance(texts, str):
-            raise TypeError(
-                "`texts` must be a sequence of texts, not one. Received: a "
-                "string"
-            )
+        texts = check_texts(texts)
         split_texts = [_sides(text, index) for index, text in enumerate(texts)]
         least = 1 + max(map(len, split_texts), default=1)
         if max_length is not None and max_length < least:

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 from keras_mmel import extras
-from keras_mmel.text.bert.presets import read_json
+from keras_mmel.text.bert import presets
 
 # Of padding, the unknown, the start, the separator and the mask.
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -82,13 +82,11 @@ def read(directory: pathlib.Path) -> str:
     if not vocabulary.exists():
         raise FileNotFoundError(
             "a checkpoint must have a tokenizer: `tokenizer.json` or "
-            f"`vocab.txt`. Received: {str(directory)!r} with "
-            f"{sorted(p.name for p in directory.iterdir())}"
+            f"`vocab.txt`. Received: {presets.contents(directory)}"
         )
     # Not splitlines: a vocabulary may have U+2028 or U+0085 as a piece.
-    lines = vocabulary.read_bytes().decode("utf-8").split("\n")
-    if not lines[-1]:
-        lines.pop()
+    text = vocabulary.read_bytes().decode("utf-8")
+    lines = text.removesuffix("\n").split("\n")
     # What begins a word in one, continues it in the other.
     if sum(x[:1] == "\u2581" for x in lines) > sum(
         x[:2] == "##" for x in lines
@@ -130,7 +128,7 @@ def _content(token):
 
 
 def _read_if_there(path):
-    return read_json(path) if path.exists() else {}
+    return presets.read_json(path) if path.exists() else {}
 
 
 def _with_options(state, options):

@@ -166,10 +166,9 @@ class GraphTokenizer(tf.Module):
 
         def step(place, start, ids, places):
             # Of each word all pieces that may come next, the longest first.
-            shape = [tf.size(place), tf.size(lengths)]
             rows = tf.gather(words, place)[:, None]
-            starts = tf.broadcast_to(start[:, None], shape)
-            counts = tf.broadcast_to(lengths, shape)
+            starts = start[:, None] + tf.zeros_like(lengths)
+            counts = lengths + tf.zeros_like(starts)
             pieces = tf.strings.substr(rows, starts, counts, unit="UTF8_CHAR")
             prefix = tf.where(start > 0, self._prefix, "")[:, None]
             piece_ids = self._ids.lookup(prefix + pieces)
@@ -240,20 +239,19 @@ def code_points(normalizer: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     ]
     between = mark.join(high + code + low for code in may_combine)
     answers = normalize(mark + between + mark).split(mark)[1:-1]
-    classes = {
-        code: unicodedata.combining(code) * _CLASS
+    combining = {
+        code: ord(code) + unicodedata.combining(code) * _CLASS
         for code, answer in zip(may_combine, answers, strict=True)
         if not answer.startswith(high)
     }
     entries = np.zeros(sys.maxunicode + 1, np.int16)
     numbers: dict[tuple[int, ...], int] = {(_ITSELF,): 0}
     for code, text in zip(codes, texts, strict=True):
-        if text == code and code not in classes:
-            continue
-        points = tuple(ord(char) + classes.get(char, 0) for char in text)
-        if text == f" {code} " and code not in classes:
-            points = (ord(" "), _ITSELF, ord(" "))
-        if not points and code not in classes:
+        points = tuple(
+            combining.get(char, _ITSELF if char == code else ord(char))
+            for char in text
+        )
+        if not points and code not in combining:
             points = (_NOTHING,)
         entries[ord(code)] = numbers.setdefault(points, len(numbers))
     return entries, list(numbers)
