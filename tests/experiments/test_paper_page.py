@@ -6,6 +6,7 @@ import pytest
 
 from experiments import RESULTS
 from experiments import paper_page
+from experiments import paper_questions
 from experiments.reproduce import paper
 
 RECORDS = pathlib.Path(__file__).resolve().parents[2] / RESULTS
@@ -20,7 +21,7 @@ def rows():
 def test_a_gap_is_the_mean_over_all_cells_that_have_both():
     # Table 1, CIFAR-10: 93.16 - 93.00, 94.31 - 94.11, 94.70 - 94.30, 94.85 -
     # 94.62.
-    found = paper_page.gap(
+    found = paper_questions.gap(
         "table1",
         {"method": "mmel-h", "dataset": "cifar10"},
         {"method": "uniform", "dataset": "cifar10"},
@@ -30,7 +31,7 @@ def test_a_gap_is_the_mean_over_all_cells_that_have_both():
 
 def test_a_gap_of_one_cell_has_no_range():
     # Table 4, RTE: 72.2 - 65.3.
-    found = paper_page.gap(
+    found = paper_questions.gap(
         "table4",
         {"method": "mmel-h", "task": "rte", "labels": "teacher"},
         {"method": "mmel-h", "task": "rte", "labels": "original"},
@@ -62,8 +63,10 @@ def test_what_is_not_run_is_said(rows):
 def test_the_labels_of_a_teacher_are_compared_with_the_originals(rows):
     # From the runs of two records, by hand: the mean of ten differences.
     (row,) = (row for row in rows if "sst2: labels of a teacher" in row)
-    teacher = paper_page.evidence_scores(RECORDS, "text-sst2-teacher", "hard 1")
-    original = paper_page.evidence_scores(RECORDS, "text-sst2", "hard 1")
+    teacher = paper_questions.evidence_scores(
+        RECORDS, "text-sst2-teacher", "hard 1"
+    )
+    original = paper_questions.evidence_scores(RECORDS, "text-sst2", "hard 1")
     assert set(teacher) == set(original) and len(teacher) == 10
     mean = sum(teacher[seed] - original[seed] for seed in teacher) / 10
     assert f"{mean:+.2f} (" in row
