@@ -231,6 +231,8 @@ def _encoder(directory, config, dropout=None):
     """The encoder of a config, its weights random, and the tokenizer."""
     if "registered_name" in config:
         settings = _KERAS_HUB_BACKBONE | config["config"]
+        # The policy of today, as in keras-hub, and not of the day of saving.
+        settings.pop("dtype", None)
     else:
         settings = huggingface.backbone_settings(config)
     if dropout is not None:

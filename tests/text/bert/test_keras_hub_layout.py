@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import keras
 import keras_hub
 import numpy as np
 import pytest
@@ -55,6 +56,21 @@ def test_classifier_has_the_encoder(preset):
     assert model(X).shape == (1, 3)
     backbone = model.backbone
     assert (model.dropout, backbone.attention_dropout) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_models_have_the_policy_of_today(preset, policy):
+    keras.config.set_dtype_policy(policy)
+    encoder = keras_hub.models.BertBackbone.from_preset(str(preset[0]))
+    masked_lm = load_masked_lm(preset[0])
+    classifier = load_text_classifier(preset[0], 2)
+    for layer in (
+        masked_lm.backbone,
+        masked_lm.masked_lm_head,
+        classifier.backbone.transformer_layers[0],
+        classifier.output_dense,
+    ):
+        assert layer.dtype_policy.name == encoder.dtype_policy.name == policy
 
 
 def test_tokenizer_cuts_as_bert_does(preset, tmp_path):
