@@ -112,9 +112,9 @@ class Augment:
         is_name = _TFDS_NAME.fullmatch(self.data) and not path.is_file()
         if not is_prepared and not is_name:
             raise _no_such_data(self.data)
-        if self.columns.label_names:
+        if self.columns.label_names or self.columns.quoting != "csv":
             raise ValueError(
-                "--label_names are for files; TFDS has its own. "
+                "--label_names and --quoting are for files; TFDS has its own. "
                 f"Received: --data {self.data}"
             )
 
@@ -173,7 +173,8 @@ class Augment:
                 columns.id,
                 self.data_dir,
             )
-        except ValueError as error:
+        except (ValueError, AssertionError) as error:
+            # The second of a version that there is not.
             not_found = isinstance(error, tfds.core.DatasetNotFoundError)
             if not_found or "BuilderConfig" in str(error):
                 # TFDS lists all that it has, or breaks off before the list.

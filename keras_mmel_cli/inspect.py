@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import pathlib
 import shutil
 import sys
 from typing import Annotated
@@ -43,6 +42,7 @@ class Inspect:
     def run(self) -> None:
         """Prints a report of the files that the options name."""
         with shared.quiet():
+            from keras_mmel import whole_files
             from keras_mmel.text.files import AugmentedFiles
             from keras_mmel.text.inspection import inspect_records
             from keras_mmel.text.inspection import to_html
@@ -65,7 +65,8 @@ class Inspect:
             )
         if self.html:
             page = to_html(report, self.directory)
-            pathlib.Path(self.html).write_text(page, encoding="utf-8")
+            with whole_files.replacing(self.html) as half:
+                half.write_text(page, encoding="utf-8")
         if self.json:
             print(json.dumps(report.numbers, indent=2, ensure_ascii=False))
             return

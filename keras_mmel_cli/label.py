@@ -45,7 +45,14 @@ class Label:
             from keras_mmel.text import BertTextClassifier
             from keras_mmel.text import label_augmented
 
-        teacher = keras.saving.load_model(self.teacher, compile=False)
+        try:
+            teacher = keras.saving.load_model(self.teacher, compile=False)
+        except Exception as error:  # of zip files, JSON and Keras
+            raise ValueError(
+                "--teacher must be a whole model that model.save saved, of "
+                "classes of Keras, keras-hub or this package. "
+                f"Received: {self.teacher}: {str(error):.200}"
+            ) from error
         is_ours = isinstance(teacher, BertTextClassifier)
         if not is_ours and preprocess_of(teacher) is None:
             raise ValueError(

@@ -69,10 +69,8 @@ def check_values(options: Any) -> None:
     for name, value in vars(options).items():
         if dataclasses.is_dataclass(value):
             check_values(value)
-        elif value == ():
-            raise ValueError(
-                f"--{name} must have one value or more. Received: none"
-            )
+        elif value in ((), ""):
+            raise ValueError(f"--{name} must have a value. Received: {value!r}")
         elif type(value) is int and value < 1 and name != "seed":
             raise ValueError(
                 f"--{name} must be a whole number, at least 1. "
@@ -87,7 +85,7 @@ def parse_share(text: str | None) -> tuple[int, int] | None:
     match = re.fullmatch("([0-9]+)/([0-9]+)", text)
     if not match or int(match[1]) >= int(match[2]):
         raise ValueError(
-            f"--shard must be I/N with I from 0 to N-1. Received: {text}"
+            f"--shard must be I/N with I from 0 to N-1. Received: {text!r}"
         )
     return int(match[1]), int(match[2])
 
@@ -105,12 +103,14 @@ def open_table(columns: Columns, path: str, **more):
 
     Raises:
         BadFile: If the file cannot be read so; the line is named.
+        ValueError: If a file of JSON is to have quotes.
     """
     from keras_mmel.text import files
 
     arguments = vars(columns) | more
     if path.lower().endswith((".jsonl", ".json")):
-        del arguments["quoting"]
+        if arguments.pop("quoting") != "csv":
+            raise ValueError(f"--quoting is of tables. Received: {path}")
         return files.from_jsonl(path, **arguments)
     return files.from_csv(path, **arguments)
 

@@ -16,6 +16,7 @@ INK, _GREY = "#333333", "#8a8a8a"
 _DASHED = {"color": INK, "linestyle": (0, (3, 2)), "linewidth": 1}
 SETTINGS = {
     "font.size": 9,
+    "text.parse_math": False,  # names may have dollars
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,

@@ -184,7 +184,7 @@ def _figure(draw, run):
     with extras.need("matplotlib", "plots").rc_context(plots.SETTINGS):
         figure.savefig(file, format="svg", transparent=True, metadata=no_dates)
     svg = file.getvalue().replace(plots.INK, "currentColor")
-    return svg[svg.index("<svg") :]
+    return page.without_control(svg[svg.index("<svg") :])
 
 
 def _rows(run):

@@ -72,6 +72,11 @@ def write_robustness_report(
     cards = [
         _Card(place, one, groups, class_names) for place, one in models.items()
     ]
+    if class_names is not None and not any(c.kind.is_classifier for c in cards):
+        raise ValueError(
+            "`class_names` are of a model whose one output is a classifier. "
+            f"Received: class_names={class_names!r} for {model.name}"
+        )
     columns = [["view", *cards[0].kind.scores.view_names]]
     for card in cards:
         columns += card.kind.columns(card.place)
@@ -124,7 +129,8 @@ class _Card:
         start = time.perf_counter()
         scores = scorer(held_out.batches_of(groups, _AT_ONCE))
         seconds = time.perf_counter() - start
-        if len(scores.view_values.classifiers) == 1:
+        # Of several outputs each has its name.
+        if "" in scores.view_values.classifiers:
             self.kind = _Classifier(scores, class_names)
         else:
             self.kind = _AnyModel(scores)
@@ -151,10 +157,13 @@ class _Card:
 
     def _shown(self, at, row, views):
         """The original and views of an example, which is in that row."""
-        return [
+        shown = [
             {"place": (row, view), "label": self.kind.label_of(at, view)}
             for view in [0, *views]
         ]
+        # By which it is found in the data.
+        shown[0]["label"] = f"example {at}, {shown[0]['label']}"
+        return shown
 
     def _picked(self, groups, wanted):
         """The views of some groups, by their places in order, in batches."""
@@ -187,6 +196,7 @@ class _AnyModel:
     """
 
     is_classifier = False
+    not_finite = "means over them say nothing"
 
     def __init__(self, scores):
         self.scores = scores
@@ -203,8 +213,10 @@ class _AnyModel:
         num_broken = np.sum(self.mask & ~np.isfinite(self.losses))
         if not num_broken:
             return []
-        of_all = f"{num_broken} of {self.mask.sum()} views"
-        return [f"The loss of {of_all} is not finite: none of them is right."]
+        return [
+            f"The loss of {num_broken} of {self.mask.sum()} views is not "
+            f"finite: {self.not_finite}."
+        ]
 
     def columns(self, place):
         """Columns of the table by view, each below its heading.
@@ -212,12 +224,16 @@ class _AnyModel:
         Args:
             place: Which model it is, where there are two.
         """
-        rows = self.scores.table()[: self.mask.shape[1] + 1]
-        return [*zip(*rows, strict=True)][1:]
+        (_, *names), *rows = self.scores.table()[: self.mask.shape[1] + 1]
+        heads = [f"{name} {place}" for name in names]
+        return [*zip(heads, *(cells for _, *cells in rows), strict=True)]
 
     def chosen(self):
         """Headings; for each, examples and those of their views to show."""
-        rise = np.where(self.mask, self.losses - self.losses[:, :1], -np.inf)
+        rise = self.losses - self.losses[:, :1]
+        # What is no number is worse than any.
+        rise = np.where(np.isnan(rise), np.inf, rise)
+        rise = np.where(self.mask, rise, -np.inf)
         order = np.argsort(-rise.max(axis=1), kind="stable")
         rows = [(at, [rise[at].argmax()]) for at in order[:_EXAMPLES]]
         return {"Their loss rises most": rows}
@@ -237,10 +253,11 @@ class _Classifier(_AnyModel):
     """
 
     is_classifier = True
+    not_finite = "none of them is right"
 
     def __init__(self, scores, class_names):
         super().__init__(scores)
-        (output,) = scores.view_values.classifiers.values()
+        output = scores.view_values.classifiers[""]
         self.label = output.label.astype(int)
         self.predicted = output.predicted.astype(int)
         self.confidence = output.confidence

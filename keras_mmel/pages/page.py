@@ -15,8 +15,11 @@ from keras_mmel import extras
 from keras_mmel.pages import pictures
 from keras_mmel.pages import words
 
-# HTML has no way to write control characters; a sign stands in for them.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# HTML has no way to write control characters, and those of the direction of a
+# text would turn what stands behind it; a sign stands in for them.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def template(name: str, extra: str = "plots") -> Any:
@@ -37,7 +40,7 @@ def template(name: str, extra: str = "plots") -> Any:
         loader=library.PackageLoader(__package__),
         autoescape=True,
         undefined=library.StrictUndefined,
-        finalize=_without_control,
+        finalize=without_control,
         trim_blocks=True,
     )
     environment.globals["version"] = version("keras-mmel")
@@ -46,7 +49,7 @@ def template(name: str, extra: str = "plots") -> Any:
     return environment.get_template(name)
 
 
-def _without_control(value):
+def without_control(value: Any) -> Any:
     """A value that a template writes; markup was text before and is clean."""
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
     return _CONTROL.sub("\ufffd", value) if is_text else value
@@ -54,7 +57,7 @@ def _without_control(value):
 
 def escape(text: str) -> str:
     """Text as markup."""
-    return html.escape(_without_control(text))
+    return html.escape(without_control(text))
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import keras
 import pytest
@@ -104,7 +105,8 @@ def test_examples_of_the_help_run(folder, augmented, capsys):
             assert "0 none; unknown tokens: 0.0 %." in out
         if command == "label":
             assert "The teacher agrees with the labels of 3 of 6" in out
-    run(["inspect", "augmented/reviews", "--json"])
+    run(["inspect", "augmented/reviews", "--json", "--html", "new/page.html"])
+    assert (folder / "new" / "page.html").exists()
     numbers = json.loads(capsys.readouterr().out)
     assert (numbers["examples"], numbers["views"]) == (6, 24)
     assert numbers["labels"] == {"0": 3, "1": 3}
@@ -287,10 +289,13 @@ def test_a_teacher_must_be_a_classifier(folder, augmented, tmp_path, capsys):
     command = ["label", augmented, "--out", tmp_path / "l", "--teacher"]
     line = fails([*command, tmp_path / "t.keras"], capsys)
     assert "t.keras, which holds a Sequential" in line
-    damaged = bytearray((tmp_path / "t.keras").read_bytes())
-    damaged[60] ^= 1
-    (tmp_path / "t.keras").write_bytes(damaged)
-    assert fails([*command, tmp_path / "t.keras"], capsys)
+    whole_file = (tmp_path / "t.keras").read_bytes()
+    (tmp_path / "t.keras").write_bytes(whole_file[:200])
+    whole = "--teacher must be a whole model that model.save saved"
+    assert whole in fails([*command, tmp_path / "t.keras"], capsys)
+    with zipfile.ZipFile(tmp_path / "t.keras", "w") as archive:
+        archive.writestr("other.json", "{}")
+    assert whole in fails([*command, tmp_path / "t.keras"], capsys)
     assert "reviews.csv" in fails([*command, folder / "reviews.csv"], capsys)
 
 

@@ -157,17 +157,38 @@ WHICH_DATA = (
         ([*AUGMENT, "b.csv.gz"], "Received: --data b.csv.gz"),
         ([*AUGMENT, "plain"], WHICH_DATA),
         ([*AUGMENT, "./made"], WHICH_DATA),
-        ([*AUGMENT, "d", "--label_names", "a"], "--label_names are for files"),
+        ([*AUGMENT, "d", "--label_names", "a"], "--label_names and --quoting"),
+        ([*AUGMENT, "d", "--quoting=none"], "--quoting are for files; TFDS"),
+        (
+            [
+                *IMPORT[:-1],
+                "a.jsonl",
+                "--quoting=none",
+                "--text=a",
+                "--views=b",
+            ],
+            "--quoting is of tables. Received: a.jsonl",
+        ),
         ([*AUGMENT, "d", "--num_augmented", "0"], "least 1. Received: 0"),
         ([*AUGMENT, "d", "--limit", "-1"], "--limit must be a whole number"),
-        ([*AUGMENT, "d", "--text"], "--text must have one value or more"),
+        ([*AUGMENT, "d", "--text"], "--text must have a value. Received: ()"),
+        ([*AUGMENT, ""], "--data must have a value. Received: ''"),
+        ([*AUGMENT, "d", "--slot", "8"], "option of `keras-mmel augment`"),
+        ([*AUGMENT, "d", "--slot", "8"], "Is it --slots?"),
+        # In front of what has no option, where a parser takes it for a value.
+        (["inspect", "--exampels", "3", "made"], "Is it --examples?"),
+        (["inspect", "made", "--wide=1"], "--wide is no option of `keras-mmel"),
+        ([*VIEWS, "--text", "b"], "--text must be given once, all of its"),
         ([*AUGMENT, "d", "--shard", "4/4"], "must be I/N"),
         # The word, not what Python calls so.
-        ([*AUGMENT, "d", "--shard", "None"], "to N-1. Received: None"),
-        ([*VIEWS, "--views"], "--views must have one value or more"),
-        (["inspect", "made", "--id"], "--id must have one value or more"),
+        ([*AUGMENT, "d", "--shard", "None"], "to N-1. Received: 'None'"),
+        ([*VIEWS, "--views"], "--views must have a value"),
+        (["inspect", "made", "--id"], "--id must have a value"),
         (["inspect", "made", "--examples", "0"], "at least 1. Received: 0"),
-        ([*AUGMENT, "d", "--masked-lm=bert-tiny"], "directory: bert-tiny"),
+        (
+            [*AUGMENT[:1], "--masked-lm=bert-tiny", *AUGMENT[3:], "d"],
+            "directory: bert-tiny",
+        ),
         (["inspect", "nowhere"], "No such directory: nowhere"),
         (["inspect", "views.csv"], "Not a directory: views.csv"),
         ([*LABEL, "t.keras"], "No such file: t.keras"),
@@ -181,7 +202,7 @@ WHICH_DATA = (
 def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "made").mkdir()
-    for name in ("views.csv", "a.txt", "plain"):
+    for name in ("views.csv", "a.txt", "plain", "a.jsonl"):
         (tmp_path / name).write_text("a\nb\n")
     assert message in fails(argv, capsys)
     assert not (tmp_path / "o").exists()
@@ -194,13 +215,11 @@ def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):
         (["argument"], "Available subcommands: augment, label, inspect"),
         (["augment"], "keras-mmel augment: --masked_lm STR"),
         (["label"], "keras-mmel label: DIR"),
-        (["inspect", "made", "--wide"], "Unrecognized options: --wide"),
         ([*AUGMENT, "d", "--num_augmented", "1.5"], "--num_augmented: invalid"),
         ([*AUGMENT, "d", "--max_length", "x"], "--max_length: no type"),
         ([*AUGMENT, "d", "--mask_ratio", "x"], "--mask_ratio: could not"),
         ([*AUGMENT, "d", "--search", "wide"], "'wide' for argument '--search'"),
         ([*AUGMENT, "d", "--label"], "value for argument '--label'"),
-        ([*AUGMENT, "d", "--slot", "8"], "Perhaps you meant: --slots INT"),
         (
             [*VIEWS, "--views", "b", "--original", "c"],
             "--views and --original are not allowed together",
@@ -209,6 +228,25 @@ def test_mistakes_are_one_line(argv, message, capsys, tmp_path, monkeypatch):
 )
 def test_what_is_not_parsed_is_named(argv, message, capsys):
     assert message in is_not_parsed(argv, capsys)
+
+
+def test_what_stands_behind_two_dashes_is_no_option(capsys, tmp_path):
+    argv = ["inspect", "--", "--examples"]
+    assert "No such directory: --examples" in fails(argv, capsys)
+
+
+def test_help_into_a_pipe_that_is_closed_says_nothing():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_mmel_cli", "augment", "--help"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("option", ["--masked_lm", "--masked-lm"])

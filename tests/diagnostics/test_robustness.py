@@ -279,3 +279,55 @@ def test_a_regression_has_its_own_words(model, tmp_path):
         assert f"{heading} · first model" in text
         assert f"{heading} · second model" not in text
     assert "Losses · second model" in text and "Losses · first" not in text
+
+
+def test_of_several_outputs_a_classifier_hides_no_other(tmp_path):
+    inputs = keras.Input((6, 6, 1))
+    flat = layers.Flatten()(inputs)
+    kind = layers.Dense(3, "softmax", name="kind")(flat)
+    size = layers.Dense(1, name="size")(flat)
+    model = keras.Model(inputs, {"kind": kind, "size": size})
+    loss = {"kind": "sparse_categorical_crossentropy", "size": "mse"}
+    model.compile(loss=loss, metrics={"size": ["mae"]})
+    x = {"views": np.stack([IMAGES / 255, 1 - IMAGES / 255], axis=1)}
+    y = {"kind": LABELS, "size": LABELS.astype("float32")}
+    write_robustness_report(model, (x, y), tmp_path / "a.html")
+    _, text = text_of(tmp_path / "a.html")
+    assert "Scores by view" in text and "size_mae" in text
+    assert "kind_nll" in text and "Confusions" not in text
+
+
+def test_a_view_that_is_no_number_is_shown_first(tmp_path):
+    model = keras.Sequential([keras.Input((6, 6, 1)), layers.Flatten()])
+    model.add(layers.Dense(1))
+    model.compile(loss="mse")
+    views = np.stack([IMAGES / 255, IMAGES / 200, IMAGES / 100], axis=1)
+    views[7, 2] = np.nan
+    mask = np.ones((40, 3), bool)
+    mask[8, 1:] = False
+    data = {"views": views, "mask": mask}, LABELS.astype("float32")
+    with pytest.warns(UserWarning, match="not finite"):
+        write_robustness_report(model, data, tmp_path / "a.html")
+    _, text = text_of(tmp_path / "a.html")
+    assert "1 of 118 views is not finite: means over them say nothing" in text
+    shown = re.findall(r"example (\d+), original: loss \S+ view (\d)", text)
+    assert shown[0] == ("7", "2") and len(shown) == 6
+    assert "view 2: loss nan" in text
+
+
+def test_each_of_two_regressions_names_its_columns(tmp_path):
+    models = []
+    for _ in range(2):
+        model = keras.Sequential([keras.Input((6, 6, 1)), layers.Flatten()])
+        model.add(layers.Dense(1))
+        model.compile(loss="mse")
+        models.append(model)
+    first, second = models
+    write_robustness_report(first, groups(), tmp_path / "a.html", second=second)
+    _, text = text_of(tmp_path / "a.html")
+    assert "view loss first loss second original" in text
+    with pytest.raises(ValueError, match="one output is a classifier.*\\['a'"):
+        write_robustness_report(
+            first, groups(), tmp_path / "b.html", ["a", "b"]
+        )
+    assert not (tmp_path / "b.html").exists()

@@ -274,8 +274,10 @@ def predictor(
         batch_size: Rows in a batch.
 
     Returns:
-        A function from a table to what the model puts out for each row.
+        A function from a table to what the model puts out for each row. It
+        raises ValueError for a row that is longer than the model takes.
     """
+    longest = classifier.backbone.max_sequence_length
     spec = tf.TensorSpec((batch_size, None), tf.int32)
     names = ("token_ids", "segment_ids", "padding_mask")
 
@@ -289,6 +291,12 @@ def predictor(
     def predict(table):
         inputs_of = batches.gatherer(table)
         lengths = table.lengths
+        if lengths.max() > longest:
+            raise ValueError(
+                f"`max_length` must be at most {longest} for these texts, the "
+                "longest sequence that the teacher can take. "
+                f"Received: a text of {lengths.max()} tokens"
+            )
         lengths = batches.padded_lengths(lengths, lengths.max()).numpy()
         order = np.argsort(lengths, kind="stable")
         # A last batch that is not full is filled up with its last row.

@@ -91,6 +91,17 @@ def test_a_teacher_with_another_tokenizer(directory, records, tmp_path):
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+def test_texts_that_are_too_long_for_a_teacher(teacher, tmp_path):
+    vocabulary = [*tiny.VOCABULARY[:-1], "zzz"]
+    other = tiny.make_classifier(tmp_path / "t", 3, vocabulary=vocabulary)
+    source = files.InMemory([files.Record("a", ("a " * 100,), 0)], "class")
+    files.write_augmented(tmp_path / "long", source, progress=False)
+    with pytest.raises(ValueError, match="most 64 for.*text of 80 tokens"):
+        label(tmp_path / "long", other, tmp_path / "no", max_length=80)
+    (labelled,) = label(tmp_path / "long", other, tmp_path / "l", max_length=64)
+    assert sum(labelled.teacher) == pytest.approx(1)
+
+
 def test_the_files_say_which_teacher(directory, labelled, teacher):
     made = read_manifest(labelled).made
     assert made["teacher"]["model"] == teachers.weights_hash(teacher)
