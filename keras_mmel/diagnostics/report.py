@@ -68,10 +68,12 @@ def write_report(
 def _numbers(run):
     """Names and values of what is said first."""
     summary = run.records[-1].summary
-    most = run.counted.sum(axis=1).max(initial=0)
+    # As in the remarks: groups may have fewer views, and one none.
+    sizes = run.counted.sum(axis=1)
+    size = sizes[sizes > 0].mean() if sizes.any() else 0
     numbers = [
         ("step", str(run.steps[-1])),
-        ("effective views", f"{summary['effective_views']:.2f} of {most}"),
+        ("effective views", f"{summary['effective_views']:.2f} of {size:.3g}"),
         ("share of the heaviest view", f"{summary['heaviest_share']:.3f}"),
         ("spread of view losses", f"{summary['spread']:.3g}"),
     ]

@@ -144,7 +144,7 @@ class Run:
         if self.classes is None:
             return f"group {group}"
         index, names = self.classes[group], self.class_names or []
-        name = names[index] if index < len(names) else index
+        name = names[index] if index < len(names) else f"class {index}"
         return f"group {group}, {name}"
 
     def save(self, path: str | os.PathLike) -> None:

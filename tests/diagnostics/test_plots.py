@@ -112,7 +112,7 @@ def test_groups_of_images_show_the_most_uneven_first():
     assert_allclose(filled, weights[chosen][MASK[chosen]], rtol=1e-6)
     numbers = [f"{weight:.2f}" for weight in weights[chosen][MASK[chosen]]]
     assert labels_of(axes.texts) == numbers
-    names = [f"group {group}\n3" for group in chosen]
+    names = [f"group {group}\nclass 3" for group in chosen]
     assert labels_of(axes.get_yticklabels()) == names
     assert labels_of(axes.get_xticklabels()) == ["a", "b", "c", "d"]
     (axes,) = plot_groups(run, rows=2).axes

@@ -32,7 +32,7 @@ def test_a_page_of_images(tmp_path):
     for part in (
         "A <run>",
         "objective Hard(lambda_p=1.0)",
-        f"{effective:.2f} of 3",
+        f"{effective:.2f} of 2.67",  # eight views of three groups
         "group 2, <cat>",
         "group 2, original: weight 0.91, loss 5",
     ):

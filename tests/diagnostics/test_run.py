@@ -107,7 +107,7 @@ def test_nonsense_is_refused(tmp_path):
 def test_names():
     run = a_run()
     assert run.view_names == ["original", "view 1", "view 2"]
-    names = ["group 0, a", "group 1, b", "group 2, 2", "group 3, 3"]
+    names = ["group 0, a", "group 1, b", "group 2, class 2", "group 3, class 3"]
     assert [run.group_name(group) for group in range(4)] == names
     assert Run(mask=run.mask).group_name(1) == "group 1"
 
