@@ -163,8 +163,8 @@ def begin(directory: pathlib.Path, manifest: Manifest) -> None:
                 "`directory` must be new, or that of a run with the same "
                 "settings; name another one, or delete it to begin anew. "
                 f"Received: {str(directory)!r}, which has "
-                f"{', '.join(only_there)[:300]} in place of "
-                f"{', '.join(only_now)[:300]}"
+                f"{', '.join(only_there)[:300] or 'nothing'} in place of "
+                f"{', '.join(only_now)[:300] or 'nothing'}"
             )
         return
     # A manifest alone is that of a run that has not finished a shard. Shards

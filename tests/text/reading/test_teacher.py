@@ -91,6 +91,12 @@ def test_a_teacher_with_another_tokenizer(directory, records, tmp_path):
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+def test_labels_go_into_another_directory(directory, teacher):
+    message = "which has nothing in place of made.teacher.max_length=128"
+    with pytest.raises(ValueError, match=message):
+        label(directory, teacher, directory)
+
+
 def test_texts_that_are_too_long_for_a_teacher(teacher, tmp_path):
     vocabulary = [*tiny.VOCABULARY[:-1], "zzz"]
     other = tiny.make_classifier(tmp_path / "t", 3, vocabulary=vocabulary)
