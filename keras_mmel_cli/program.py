@@ -3,11 +3,9 @@
 import collections
 import dataclasses
 import difflib
-import functools
 import importlib.metadata
 import io
 import itertools
-import operator
 import os
 import signal
 import sys
@@ -39,8 +37,9 @@ def run(words: list[str]) -> int:
     # What is printed may have characters that the terminal's encoding has not.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    name = " ".join(["keras-mmel", *(w for w in words[:1] if w in COMMANDS)])
-    command = None
+    name, command = "keras-mmel", None
+    if words and words[0] in COMMANDS:
+        name += f" {words[0]}"
     try:
         if words == ["--version"]:
             print(f"keras-mmel {importlib.metadata.version('keras-mmel')}")
@@ -109,8 +108,8 @@ def _option_names(options):
 
 def _parse(words):
     """The command that the words name, with its options."""
-    return tyro.cli(
-        functools.reduce(operator.or_, COMMANDS.values()),
+    return tyro.extras.subcommand_cli_from_dict(
+        COMMANDS,
         prog="keras-mmel",
         description="Augment text offline with a masked language model, label "
         "it with a teacher, and look at it. `keras-mmel COMMAND --help` has "
