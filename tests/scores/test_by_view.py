@@ -1,5 +1,6 @@
 """Scores by view and by class against plain loops and against `evaluate`."""
 
+import contextlib
 import pickle
 
 import keras
@@ -85,6 +86,33 @@ def test_a_view_scores_as_evaluate_has_it():
         )
         for score, value in of_keras.items():
             assert_allclose(found.by_view[score][name], value, rtol=1e-5)
+
+
+@pytest.mark.own_process
+def test_a_model_on_replicas_has_the_scores_of_one():
+    views, labels, mask, weight = whole.data()
+    x = {"views": views, "mask": mask}
+    expected, found = (
+        _scores_in(scope, x, labels, weight)
+        for scope in (
+            contextlib.nullcontext(),
+            tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(),
+        )
+    )
+    assert_allclose([*found.values()], [*expected.values()], rtol=1e-5)
+    for name, of_views in expected.by_view.items():
+        values = [found.by_view[name][view] for view in of_views]
+        assert_allclose(values, [*of_views.values()], rtol=1e-5)
+    assert found.mean_prediction == pytest.approx(expected.mean_prediction)
+
+
+def _scores_in(scope, x, labels, weight):
+    keras.utils.set_random_seed(1)
+    with scope:
+        model = whole.classifier()
+    return keras_mmel.evaluate_views(
+        model, x, labels, sample_weight=weight, by_view=True
+    )
 
 
 def test_the_spread_is_that_of_random_halves():
