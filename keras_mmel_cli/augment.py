@@ -33,7 +33,7 @@ class Augmenter:
     search: Literal["greedy", "beam"] = "greedy"
     unit: Literal["token", "word"] = "token"
     pairs: Literal["separate", "concatenated"] = "separate"
-    max_length: int | None = None
+    max_length: shared.OptionalInt = None
     seed: int = 0
     dtype: Literal["float32", "bfloat16"] = "float32"
     slots: int = 64
@@ -65,8 +65,8 @@ class Augment:
     columns: shared.Columns
     augmenter: Augmenter
     split: str = "train"
-    data_dir: str | None = None
-    limit: int | None = None
+    data_dir: shared.OptionalText = None
+    limit: shared.OptionalInt = None
     num_shards: shared.NumShards = None
     shard: shared.Share = None
     processes: int = 1

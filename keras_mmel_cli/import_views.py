@@ -37,7 +37,7 @@ class Import:
     split: str = "train"
     check: bool = False
     num_shards: shared.NumShards = None
-    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    out: Annotated[shared.OptionalText, tyro.conf.arg(metavar="DIR")] = None
 
     def validate(self) -> None:
         """Raises `ValueError` or `OSError` for what is wrong at first sight."""

@@ -29,7 +29,7 @@ class Inspect:
     """
 
     directory: tyro.conf.Positional[shared.Directory]
-    html: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    html: Annotated[shared.OptionalText, tyro.conf.arg(metavar="FILE")] = None
     json: bool = False
     examples: int = 5
     id: shared.Names = None

@@ -18,21 +18,28 @@ import tyro
 
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
+# In place of "(default: None)", which is no value that can be given.
+_OPTIONAL = tyro.conf.arg(help_behavior_hint="(optional)")
+OptionalText = Annotated[str | None, _OPTIONAL]
+OptionalInt = Annotated[int | None, _OPTIONAL]
+
 Directory = Annotated[str, tyro.conf.arg(metavar="DIR")]
 File = Annotated[str, tyro.conf.arg(metavar="FILE")]
 # One value or more; `check_values` sees to it.
 Names = Annotated[
-    tuple[str, ...] | None, tyro.conf.arg(metavar="NAME [NAME ...]")
+    tuple[str, ...] | None,
+    tyro.conf.arg(metavar="NAME [NAME ...]"),
+    _OPTIONAL,
 ]
 NumShards = Annotated[
-    int | None,
+    OptionalInt,
     tyro.conf.arg(
         help="files to write, else one for 512 examples; a run that is stopped "
         "loses the files it has not finished"
     ),
 ]
 Share = Annotated[
-    str | None,
+    OptionalText,
     tyro.conf.arg(
         metavar="I/N",
         help="write one of N parts, 0/N to N-1/N: processes share --out, or "
@@ -54,8 +61,8 @@ class Columns:
     """
 
     text: Names = None
-    label: str | None = None
-    id: str | None = None
+    label: OptionalText = None
+    id: OptionalText = None
     label_names: Names = None
     quoting: Literal["csv", "none"] = "csv"
 

@@ -72,13 +72,13 @@ def check_elements(dataset: Any, augment_labels: bool | None = False) -> None:
             )
 
 
-def check_pair(found: Any) -> tuple:
+def check_pair(views: Any) -> tuple:
     """Returns what is a pair, the views of x and of y, or raises ValueError."""
-    if isinstance(found, (tuple, list)) and len(found) == 2:
-        return tuple(found)
+    if isinstance(views, (tuple, list)) and len(views) == 2:
+        return tuple(views)
     raise ValueError(
         "Where `augment_labels` is True, what makes views must give both, "
-        f"(image, label). Received: {found}"
+        f"(image, label). Received: {views}"
     )
 
 

@@ -240,10 +240,10 @@ class _GroupRecipe:
         """What `augment` makes of a batch, which is looked at for chance."""
         if isinstance(self.augment, PerView):
             # It looks by itself at what it lifts: layers draw to be built.
-            found = self.augment(*inputs, seeds)
+            views = self.augment(*inputs, seeds)
         else:
             try:
-                found = chance.call_checked(self.augment, *inputs, seeds)
+                views = chance.call_checked(self.augment, *inputs, seeds)
             except (TypeError, ValueError) as error:
                 given = "x, one of y" if self.augment_labels else "x"
                 error.add_note(
@@ -252,7 +252,7 @@ class _GroupRecipe:
                     "`per_view`."
                 )
                 raise
-        return arguments.check_pair(found) if self.augment_labels else (found,)
+        return arguments.check_pair(views) if self.augment_labels else (views,)
 
     def _with_original(self, original, augmented):
         """Joins (batch, ...) and (batch, num_augmented, ...) to groups."""

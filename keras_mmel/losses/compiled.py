@@ -197,11 +197,11 @@ def by_every_word(
     """
     if not keras.tree.is_nested(prediction):
         return values.get(id(prediction))
-    found = {}
+    by_word = {}
     for place in _places(prediction, names):
         inner = by_every_word(prediction[place.key], None, values)
-        found.update(dict.fromkeys(place.words, inner))
-    return found
+        by_word.update(dict.fromkeys(place.words, inner))
+    return by_word
 
 
 def _crossentropy_for(label, prediction):

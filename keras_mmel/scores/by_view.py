@@ -74,15 +74,15 @@ class ScoresByView(dict[str, float]):
 
         self.by_view, self.by_class = by_view(mask), {}
         if len(values.classifiers) == 1:
-            ((_, found),) = values.classifiers.items()
-            for label in np.unique(found.label[mask]):
-                of_class = mask & (found.label == label)
+            ((_, classifier),) = values.classifiers.items()
+            for label in np.unique(classifier.label[mask]):
+                of_class = mask & (classifier.label == label)
                 self.by_class[int(label)] = by_view(of_class)
-        for prefix, found in values.classifiers.items():
+        for prefix, classifier in values.classifiers.items():
             compiled = values.metrics.get(f"{prefix}accuracy")
             # Keras's metrics count NaN as the first class.
-            known = mask & np.isfinite(found.confidence)
-            if compiled and (compiled.value != found.right)[known].any():
+            known = mask & np.isfinite(classifier.confidence)
+            if compiled and (compiled.value != classifier.right)[known].any():
                 warnings.warn(
                     f"The compiled `{prefix}accuracy` is not the share of "
                     "the most probable class, which that of the mean "
@@ -92,10 +92,10 @@ class ScoresByView(dict[str, float]):
                 )
         self.mean_prediction: dict[str, float] = {}
         self.mean_prediction_spread: dict[str, float] = {}
-        for prefix, found in values.of_means.items():
-            rows = np.ones(found.nll.shape, bool)
-            nll = summary.Scored(f"{prefix}nll", found.nll, rows, False)
-            columns = _columns([nll], {prefix: found}, rows)
+        for prefix, of_means in values.of_means.items():
+            rows = np.ones(of_means.nll.shape, bool)
+            nll = summary.Scored(f"{prefix}nll", of_means.nll, rows, False)
+            columns = _columns([nll], {prefix: of_means}, rows)
             for name, (of_all, *of_halves) in columns.items():
                 self.mean_prediction[name] = float(of_all)
                 spread = float(np.std(of_halves, ddof=1))
@@ -141,8 +141,8 @@ class ScoresByView(dict[str, float]):
 def _columns(scored, classifiers, rows):
     """Each score as Keras takes it over those of each view in `rows`."""
     rights = [
-        summary.Scored(f"{prefix}accuracy", found.right, rows, True)
-        for prefix, found in classifiers.items()
+        summary.Scored(f"{prefix}accuracy", classifier.right, rows, True)
+        for prefix, classifier in classifiers.items()
     ]
     columns = {}
     with np.errstate(invalid="ignore"):  # of no view, NaN
@@ -150,10 +150,11 @@ def _columns(scored, classifiers, rows):
             counts = counts * rows
             total = np.where(counts != 0, value * counts, 0.0).sum(axis=0)
             columns[name] = total / counts.sum(axis=0)
-        for prefix, found in classifiers.items():
+        for prefix, classifier in classifiers.items():
             columns[f"{prefix}ece"] = [
                 summary.calibration_error(
-                    found.confidence[row, view], found.right[row, view]
+                    classifier.confidence[row, view],
+                    classifier.right[row, view],
                 )
                 for view, row in enumerate(rows.T)
             ]
@@ -171,8 +172,8 @@ def names_of_views(data: Any, count: int) -> list[str]:
     Returns:
         As many names.
     """
-    found = set(map(tuple, held_out.values_of(data, "view_names")))
-    if len(found) == 1 and len(names := found.pop()) == count:
+    all_names = set(map(tuple, held_out.values_of(data, "view_names")))
+    if len(all_names) == 1 and len(names := all_names.pop()) == count:
         return list(names)
     return ["original", *(f"view {place}" for place in range(1, count))]
 

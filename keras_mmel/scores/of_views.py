@@ -212,9 +212,9 @@ def _warn_of_unlike(views):
             continue
         leaf = arrays.to_numpy(leaf)
         for place in range(1, leaf.shape[1]):
-            if said := arrays.unlike_originals(leaf[:, [0, place]]):
+            if contrast := arrays.unlike_originals(leaf[:, [0, place]]):
                 warnings.warn(
-                    f"View {place}: {said} The model is asked about both.",
+                    f"View {place}: {contrast} The model is asked about both.",
                     stacklevel=5,
                 )
 

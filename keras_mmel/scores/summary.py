@@ -54,19 +54,19 @@ def scored(
         )
     # As in Keras, what layers add is not weighted by examples.
     loss = values.loss * values.weight + values.layers.mean()
-    found = [Scored("loss", loss, mask, False)]
+    all_scored = [Scored("loss", loss, mask, False)]
     for name, metric in metrics.items():
         # A metric of that name would hide the compiled loss.
         if name in values.metrics and name != "loss":
             value, count = values.metrics[name]
             better = metric.higher_is_better
-            found.append(Scored(name, value, count * mask, better))
+            all_scored.append(Scored(name, value, count * mask, better))
     for prefix, classifier in values.classifiers.items():
         nll = f"{prefix}nll"
         # A metric that the user calls "nll" is the user's.
         if nll not in values.metrics:
-            found.append(Scored(nll, classifier.nll, mask, False))
-    return found
+            all_scored.append(Scored(nll, classifier.nll, mask, False))
+    return all_scored
 
 
 def named_scores(

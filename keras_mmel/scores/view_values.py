@@ -183,11 +183,11 @@ def view_values(
     outputs = compiled.pair_outputs(loss, None, label_rows, prediction, names)
     classifiers, of_means = {}, {}
     for output in outputs:
-        found = _classified(output)
-        if found is None:
+        classified = _classified(output)
+        if classified is None:
             continue
         prefix = f"{output.name}_" if len(outputs) > 1 else ""
-        nll, probabilities, label = found
+        nll, probabilities, label = classified
         of_rows = _classifier(nll, probabilities, label)
         classifiers[prefix] = _grouped(of_rows, sizes)
         # A mean of predictions for different labels says nothing.
@@ -216,11 +216,12 @@ def _metric_values(model, metrics, label_rows, prediction, weight, sizes):
     # As Keras: a single one is for all outputs.
     weights = weights if len(weights) > 1 else weights * len(predictions)
     for name, (output, metric, _, is_weighted) in metrics.items():
-        label, said = flatten(label_rows)[output], predictions[output]
-        value = metric._fn(label, said, **metric._fn_kwargs)
+        label = flatten(label_rows)[output]
+        predicted = predictions[output]
+        value = metric._fn(label, predicted, **metric._fn_kwargs)
         if not len(value.shape):  # of the batch, not of examples
             continue
-        mask = arrays.keras_mask(said)
+        mask = arrays.keras_mask(predicted)
         if mask is None and is_weighted and weights:
             # As in Keras, which looks at the mask of values if it weighs them.
             mask = ops.ones((ops.shape(value)[0], 1))

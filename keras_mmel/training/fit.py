@@ -167,8 +167,10 @@ class GroupTrainer(keras.Model):
         views = keras.tree.flatten(x["views"])[0]
         size = getattr(views, "shape", (None, None))[1]
         effective = log.get("effective_views", ())
-        if size and (said := settings.remark(self.objective, size, effective)):
-            print(said)
+        if size and (
+            remark := settings.remark(self.objective, size, effective)
+        ):
+            print(remark)
 
     train_on_batch = _on_examples(keras.Model.train_on_batch, plain=False)
 

@@ -76,15 +76,15 @@ def remark(
     more, less = ("smaller", "larger")[:: -1 if name == "radius" else 1]
     if not 0 < value < math.inf or views < 2 or not effective_views:
         return ""
-    said = f"{effective_views[-1]:.2f} of {views} views counted to the end"
+    count = f"{effective_views[-1]:.2f} of {views} views counted to the end"
     if min(effective_views) > _ALL * views:
         return (
-            f"The weights did nothing: {said}. A {more} `{name}` than "
+            f"The weights did nothing: {count}. A {more} `{name}` than "
             f"{value:.3g}, or views that differ more, would make a difference."
         )
     if max(effective_views) < _ONE:
         return (
-            f"One view had nearly all the weight: {said}. A {less} `{name}` "
+            f"One view had nearly all the weight: {count}. A {less} `{name}` "
             f"than {value:.3g} would share it."
         )
     return ""

@@ -134,8 +134,12 @@ def test_help_states_the_defaults_of_what_it_calls(
     arguments = inspect.signature(function).parameters
     assert given < set(arguments)
     for name in set(arguments) - given:
-        (stated,) = re.findall(rf"--{name} [^()]*\(default: ([^)]*)\)", text)
-        assert stated == str(arguments[name].default)
+        (stated,) = re.findall(rf"--{name} [^()]*\(([^)]*)\)", text)
+        default = arguments[name].default
+        # None is no value that can be given here.
+        assert stated == (
+            "optional" if default is None else f"default: {default}"
+        )
 
 
 AUGMENT = ["augment", "--masked-lm", "made", "--out", "o", "--data"]

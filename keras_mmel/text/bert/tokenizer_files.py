@@ -107,8 +107,8 @@ def _added(options, directory):
 
 def _check(options, directory):
     """Refuses what a checkpoint says and is not followed; None says nothing."""
-    said = {name: _content(options.get(name)) for name in _ONLY}
-    other = {n: v for n, v in said.items() if v not in (None, _ONLY[n])}
+    settings = {name: _content(options.get(name)) for name in _ONLY}
+    other = {n: v for n, v in settings.items() if v not in (None, _ONLY[n])}
     tokenizer_class = options.get("tokenizer_class")
     if tokenizer_class and not _CLASSES.fullmatch(tokenizer_class):
         other["tokenizer_class"] = tokenizer_class

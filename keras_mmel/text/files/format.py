@@ -208,16 +208,16 @@ def decode_columns(
         fields["views/" + name] = tf.io.RaggedFeature(
             dtype, key + "flat_values", [rows]
         )
-    found = tf.io.parse_example(serialized, fields)
+    parsed = tf.io.parse_example(serialized, fields)
     columns, none = [], [None] * len(serialized)
     for name in dtypes:
-        original = found[name][:, None]
-        rows = tf.concat([original, found["views/" + name]], axis=1)
+        original = parsed[name][:, None]
+        rows = tf.concat([original, parsed["views/" + name]], axis=1)
         columns += [rows.flat_values.numpy(), rows.values.row_lengths().numpy()]
     ids, lengths, teacher, teacher_lengths = columns
     return Columns(
-        [example_id.decode() for example_id in found["example_id"].numpy()],
-        none if label_kind is None else found["label"].numpy().tolist(),
+        [example_id.decode() for example_id in parsed["example_id"].numpy()],
+        none if label_kind is None else parsed["label"].numpy().tolist(),
         rows.row_lengths().numpy().astype(np.int64),
         ids.astype(np.int32),
         lengths.astype(np.int64),

@@ -18,7 +18,7 @@ def gather(array: np.ndarray, index: tf.Tensor) -> tf.Tensor:
     Returns:
         A tensor (*index.shape, *array.shape[1:]).
     """
-    found = tf.numpy_function(
+    values = tf.numpy_function(
         lambda index: array[index], [index], array.dtype, stateful=False
     )
-    return tf.ensure_shape(found, [*index.shape, *array.shape[1:]])
+    return tf.ensure_shape(values, [*index.shape, *array.shape[1:]])

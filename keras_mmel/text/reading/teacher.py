@@ -145,17 +145,17 @@ def _agreement(table, predictions):
     """For each original with a label, whether the teacher gives it that one."""
     if table.labels is None:
         return []
-    said = predictions[table.first[:-1]]
-    classes = said.shape[1]
+    predicted = predictions[table.first[:-1]]
+    classes = predicted.shape[1]
     if table.labels.dtype.kind == "i" and table.labels.max() >= classes:
         raise ValueError(
             "`teacher` must have the classes of the labels, counted from 0: "
             "else read the texts anew with label_names=['1', '2', ...]. "
             f"Received: {classes} classes for the label {table.labels.max()}"
         )
-    said = said.argmax(1) if classes > 1 else said[:, 0]
+    labels = predicted.argmax(1) if classes > 1 else predicted[:, 0]
     # As `keras-mmel inspect` counts; -1 is a class that is hidden.
-    agrees = np.abs(said - table.labels) <= REGRESSION_GAP
+    agrees = np.abs(labels - table.labels) <= REGRESSION_GAP
     return agrees[(table.labels >= 0) | (table.labels.dtype.kind == "f")]
 
 
@@ -218,17 +218,21 @@ def _check_outputs(outputs, manifest):
 
 def _gives_logits(teacher, from_logits):
     """Whether a teacher that takes strings says logits, not probabilities."""
-    told = None
+    of_task = None
     if preprocessing.preprocess_of(teacher) is not None:
         linear, softmax = keras.activations.linear, keras.activations.softmax
         activation = getattr(teacher, "activation", None)
-        told = {linear: True, softmax: False}.get(activation)
-    if from_logits is not None and told is not None and from_logits != told:
+        of_task = {linear: True, softmax: False}.get(activation)
+    if (
+        from_logits is not None
+        and of_task is not None
+        and from_logits != of_task
+    ):
         raise ValueError(
             "`from_logits` must be what the activation of `teacher` tells. "
             f"Received: from_logits={from_logits} with {teacher.activation}"
         )
-    from_logits = told if from_logits is None else from_logits
+    from_logits = of_task if from_logits is None else from_logits
     if from_logits is None:
         raise TypeError(
             "`teacher` must be a classifier of `load_text_classifier`, one "
