@@ -334,7 +334,7 @@ class MMELModel(GroupTrainer):
 
     def _value_and_weights(self, losses, mask):
         current = None if self._setting is None else self._setting.value
-        return self._objective.value_and_weights(losses, mask, current)
+        return checks.value_and_weights(self._objective, losses, mask, current)
 
     # Saving
 

@@ -103,6 +103,13 @@ def model_of(model: Any, objective: Any) -> keras.Model:
             wrapper = MMELModel(model, objective)
         else:
             wrapper = objective(model)
+        if not isinstance(wrapper, MMELModel) or wrapper.compiled:
+            raise TypeError(
+                "A function in `objectives` must wrap the model in an "
+                "`MMELModel` and leave `compile` to `compare`: all methods "
+                "have the optimizer and loss of `make_model`. "
+                f"Received: {wrapper!r}"
+            )
         wrapper.compile(**arguments)
     return wrapper
 

@@ -1,10 +1,13 @@
 """`compare`: runs of one seed have one start, views, order and steps."""
 
+import collections
 import contextlib
 import gc
+import itertools
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -166,7 +169,24 @@ def compare(
             runs.append(record)
             del model, data
             gc.collect()  # so that one model is in memory at a time
+    _warn_of_equal_seeds(runs)
     return Comparison(runs, baseline)
+
+
+def _warn_of_equal_seeds(runs):
+    """Warns where all runs of two seeds are one and the same."""
+    outcomes = collections.defaultdict(list)
+    for run in runs:
+        outcomes[run["seed"]].append((run["scores"], run["log"]))
+    for first, second in itertools.combinations(outcomes, 2):
+        if outcomes[first] == outcomes[second]:
+            warnings.warn(
+                "All runs of two seeds came out the same: intervals and p say "
+                "nothing. Neither `make_model` nor `groups` may set a seed "
+                f"that is none of the run. Received: seeds {first}, {second}",
+                stacklevel=3,
+            )
+            return
 
 
 def _prepare(make_model, groups, method, objective, seed, epochs):

@@ -6,6 +6,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+# Red, green, blue and transparency.
+_MOST_COLORS = 4
+
 # Layers whose views could not be told apart by their seeds, and why.
 _REFUSED = {
     keras.layers.MixUp: "mixes the images of a batch",
@@ -80,6 +83,27 @@ def check_pair(views: Any) -> tuple:
         "Where `augment_labels` is True, what makes views must give both, "
         f"(image, label). Received: {views}"
     )
+
+
+def check_structure(inputs: Any, views: Any) -> None:
+    """Raises ValueError unless views are a nest like that of the examples.
+
+    Args:
+        inputs: An example, a batch of them, or the `tf.TensorSpec`s of one.
+        views: What was made of them.
+    """
+    try:
+        tf.nest.assert_same_structure(inputs, views)
+        # None is a leaf like any other.
+        is_whole = all(leaf is not None for leaf in tf.nest.flatten(views))
+    except (TypeError, ValueError):
+        is_whole = False
+    if not is_whole:
+        raise ValueError(
+            "What makes views must return what it takes, a tensor for a tensor "
+            "and a dict for a dict of the same keys. "
+            f"Received: {views} for {inputs}"
+        )
 
 
 def check_label(label: tf.Tensor, of_views: tf.Tensor) -> None:
@@ -161,15 +185,17 @@ def single_images(
         The images.
 
     Raises:
-        ValueError: If they have another rank, are a nest, or so small that
-            nothing might be left of them.
+        ValueError: If they have another rank, are a nest, have their channels
+            first, or are so small that nothing might be left of them.
     """
-    shape = getattr(images, "shape", ())
-    if len(shape) != 4 or pixels >= min(shape[1:3]):
+    shape: Any = getattr(images, "shape", ())
+    is_image = len(shape) == 4 and pixels < min(shape[1:3])
+    # So few rows of so many channels are an image with its channels first.
+    if not is_image or shape[1] <= _MOST_COLORS < shape[-1]:
         raise ValueError(
             f"`{function}` must get single images (height, width, channels), "
-            f"larger than `{margin}`: unbatch a dataset of batches, and give "
-            "gray images a channel, image[..., None]. "
+            f"larger than `{margin}`: unbatch a dataset of batches, give gray "
+            "images a channel, image[..., None], and put channels last. "
             f"Received: {margin}={pixels}, {type(images).__name__} "
             f"{tuple(shape[1:])}"
         )

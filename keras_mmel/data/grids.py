@@ -64,11 +64,13 @@ def grid_views(
     names, functions = _with_names(transformations)
     augmented = 2 if augment_labels else 1  # x and y, or x alone
     for transform in functions:
-        if augment_labels and isinstance(transform, (keras.Layer, PerView)):
+        is_layer = isinstance(transform, keras.Layer)
+        if isinstance(transform, PerView) or (augment_labels and is_layer):
             raise TypeError(
-                "With `augment_labels`, `transformations` must be functions "
-                "f(image, label) that give both, without chance: layers and "
-                f"`per_view` are for `group_views`. Received: {transform}"
+                "`transformations` must be functions of one image, or layers, "
+                "and with `augment_labels` functions f(image, label) that give "
+                "both, without chance: `per_view` is for `group_views`. "
+                f"Received: {transform}"
             )
         chance.check_fixed(transform, *dataset.element_spec[:augmented])
 
@@ -77,6 +79,7 @@ def grid_views(
         transformed = [transform(*inputs) for transform in functions]
         for place, views in enumerate(transformed):
             views = arguments.check_pair(views) if augment_labels else (views,)
+            arguments.check_structure(inputs, views)
             tf.nest.map_structure(arguments.check_label, inputs[1:], views[1:])
             transformed[place] = views
 
@@ -115,13 +118,16 @@ def _with_names(transformations):
     if isinstance(transformations, Mapping):
         names = ["original", *transformations]
         functions = transformations.values()
+    elif callable(transformations):
+        functions = ()
     functions = list(map(_as_it_is, functions))
     own = names[1:] if names else []
     are_strings = all(isinstance(name, str) for name in own)
     if not functions or not are_strings or _ROWS & {*own}:
         raise ValueError(
-            "`transformations` must hold at least one function; names are "
-            f"strings, and none of {sorted(_ROWS)}. Received: {own}"
+            "`transformations` must be a list, or a dict from names, of at "
+            f"least one function; names are strings, and none of "
+            f"{sorted(_ROWS)}. Received: {transformations!r}"
         )
     return names, functions
 

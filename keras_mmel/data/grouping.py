@@ -249,10 +249,13 @@ class _GroupRecipe:
                 error.add_note(
                     f"`augment` gets a batch of {given} and seeds (batch, "
                     "views, 2): lift a function or layer of one image with "
-                    "`per_view`."
+                    "`per_view`. With `augment_labels` it must make views of "
+                    "both, as `turn_and_shift` does not."
                 )
                 raise
-        return arguments.check_pair(views) if self.augment_labels else (views,)
+        views = arguments.check_pair(views) if self.augment_labels else (views,)
+        arguments.check_structure(tuple(inputs), views)
+        return views
 
     def _with_original(self, original, augmented):
         """Joins (batch, ...) and (batch, num_augmented, ...) to groups."""

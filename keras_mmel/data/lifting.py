@@ -152,8 +152,11 @@ class PerView:
                     "albumentations, is `per_view(f)` of f(image, rng)."
                 )
                 raise
+        outputs = view.structured_outputs
+        if len(specs) == 1:
+            arguments.check_structure(specs[0], outputs)
         view_spec = tf.nest.map_structure(
-            lambda t: tf.TensorSpec(t.shape, t.dtype), view.structured_outputs
+            lambda t: tf.TensorSpec(t.shape, t.dtype), outputs
         )
 
         def view_of(row_and_seed):
@@ -259,6 +262,7 @@ def _view_of_layer(layer, labels):
             return call(*inputs)
 
     def make_view(*specs):
+        _check_pictures(layer, specs[0])
         if (labels is None) != (len(specs) == 1):
             raise TypeError(
                 "`per_view` of a layer moves labels where it knows what they "
@@ -282,6 +286,20 @@ def _view_of_layer(layer, labels):
         return view
 
     return make_view
+
+
+def _check_pictures(layer, spec):
+    """Raises where a layer of Keras would leave a picture as it is."""
+    if not isinstance(spec, dict):
+        return
+    pictures = {name for name, leaf in spec.items() if len(leaf.shape) == 3}
+    is_of_images = isinstance(layer, (_ImageLayer, keras.layers.Pipeline))
+    if is_of_images and pictures - {*_LABELS} != {"images"}:
+        raise ValueError(
+            "A layer of Keras moves the picture of x that is called 'images', "
+            f"and {_LABELS} with it: for others give a function of (x, seed). "
+            f"Received: layer_or_function={layer!r} with pictures {pictures}"
+        )
 
 
 def _call_layer(layer, labels, image, *label):

@@ -11,6 +11,7 @@ from keras_mmel import arrays
 from keras_mmel import contract
 from keras_mmel.losses import compiled
 from keras_mmel.losses import soft_targets
+from keras_mmel.objectives import Objective
 
 _LOSSES = keras.losses
 # What the labels of a loss look like, where it has no soft twin that tells.
@@ -23,6 +24,36 @@ _LIKE_PREDICTIONS = (
     _LOSSES.squared_hinge,
     _LOSSES.categorical_hinge,
 )
+
+
+def value_and_weights(
+    objective: Objective, losses: Any, mask: Any, lambda_p: Any
+) -> tuple[Any, Any]:
+    """What an objective makes of view losses, of the shapes that it must have.
+
+    Args:
+        objective: The objective, maybe one of the user's own.
+        losses: View losses `(batch, num_views)`.
+        mask: As `Objective.value_and_weights` takes it.
+        lambda_p: Likewise.
+
+    Returns:
+        The loss of each group `(batch,)`, and the weights of its views.
+
+    Raises:
+        TypeError: If it gives something else, which a weight or a mask would
+            broadcast.
+    """
+    result = objective.value_and_weights(losses, mask, lambda_p)
+    parts = result if isinstance(result, (tuple, list)) else (result,)
+    if [len(getattr(part, "shape", ())) for part in parts] != [1, 2]:
+        raise TypeError(
+            "`value_and_weights` must return a pair, the loss of each group "
+            "(batch,) and the weights of the views (batch, num_views). "
+            f"Received: {result} of {objective!r}"
+        )
+    value, weights = parts
+    return value, weights
 
 
 def check_labels(labels: contract.Labels, sizes: contract.Sizes) -> None:

@@ -70,12 +70,16 @@ def rows(loss: keras.Loss, label: Any, prediction: Any) -> Rows:
     # A size that is not static is taken on trust. A layer may have lost that
     # of the prediction, as TextVectorization does.
     known = (None, count, keras.tree.flatten(label)[0].shape[0])
-    if len(values.shape) == 0 or values.shape[0] not in known:
+    # Labels (rows,) less predictions (rows, 1) are of all with all.
+    is_single = tuple(prediction.shape[1:]) == (1,)
+    is_mixed = is_single and tuple(values.shape[1:]) not in ((), (1,))
+    if len(values.shape) == 0 or values.shape[0] not in known or is_mixed:
         raise ValueError(
             f"The loss {loss.name!r} gives a result of shape "
-            f"{tuple(values.shape)} for {count or 'a batch of'} predictions. "
-            "MMEL needs one loss per view: return a value per example, without "
-            f"the mean over the batch. Received: loss={loss!r}"
+            f"{tuple(values.shape)} for predictions of shape "
+            f"{tuple(prediction.shape)}. MMEL needs one loss per view: return "
+            "a value per example, without the mean over the batch, of labels "
+            f"in the shape of the predictions. Received: loss={loss!r}"
         )
     averages = loss.reduction in (*MEANS, "mean_with_sample_weight")
     masks = [

@@ -97,6 +97,8 @@ def evaluate_views(
     ```
     """
     batch_size = check_count("batch_size", batch_size, 1)
+    if steps is not None:
+        steps = check_count("steps", steps, 1)
     data = x
     if isinstance(x, dict) and y is not None:
         if isinstance(y, list) and not np.ndim(y[0]):

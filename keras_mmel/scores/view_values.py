@@ -1,5 +1,6 @@
 """What a model says about every view of a batch: losses, metrics, classes."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 from typing import NamedTuple
@@ -193,6 +194,7 @@ def view_values(
         # A mean of predictions for different labels says nothing.
         if choices is not None and contract.split_labels(y).of_views is None:
             of_means[prefix] = _of_means(probabilities, label, choices, sizes)
+    _warn_of_activities(model)
     of_layers = sum(ops.cast(value, "float32") for value in model.losses)
     return Values(
         loss=losses,
@@ -205,6 +207,19 @@ def view_values(
         mask=ops.ones_like(losses) if sizes.mask is None else sizes.mask,
         weight=weight,
     )
+
+
+def _warn_of_activities(model):
+    """Warns of what layers add that is no regularizer of a weight."""
+    weights = model.trainable_variables
+    regularized = sum(weight.regularizer is not None for weight in weights)
+    if len(model.losses) > regularized:
+        warnings.warn(
+            "Layers add a loss of their activities (`add_loss`, "
+            "`activity_regularizer`). It is here that of all views together, "
+            "in `evaluate` that of the originals: compare metrics or the NLL.",
+            stacklevel=2,
+        )
 
 
 def _metric_values(model, metrics, label_rows, prediction, weight, sizes):

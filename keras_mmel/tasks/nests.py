@@ -17,9 +17,17 @@ def slices(nest: Any, size: int) -> Iterator:
 
     Yields:
         Nests of the same structure.
+
+    Raises:
+        ValueError: If they have not as many rows.
     """
-    leaves = [leaf for leaf in keras.tree.flatten(nest) if leaf is not None]
-    for start in range(0, len(leaves[0]), size):
+    counts = [len(t) for t in keras.tree.flatten(nest) if t is not None]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            "Arrays of inputs, masks, labels and weights must have a row for "
+            f"each example. Received: {counts} rows"
+        )
+    for start in range(0, counts[0], size):
         rows = slice(start, start + size)
         yield map_arrays(lambda leaf, rows=rows: leaf[rows], nest)
 

@@ -370,9 +370,29 @@ def test_one_seed_has_no_spread():
     assert not [word for word in ("nan", "p ?", "t-test", "±") if word in text]
 
 
+def test_runs_that_are_all_the_same_are_warned_of():
+    def seeded():
+        keras.utils.set_random_seed(1)
+        return make_model()
+
+    arrays = {"views": np.repeat(X[:, None], VIEWS, 1)}, Y
+    with pytest.warns(UserWarning, match="came out the same.*seeds 0, 1"):
+        keras_mmel.compare(
+            seeded, lambda seed: arrays, TEST, seeds=2, verbose=False
+        )
+
+
+def compiled_otherwise(model):
+    wrapper = keras_mmel.MMELModel(model)
+    wrapper.compile("sgd", "mse")
+    return wrapper
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
+        ({"objectives": {"own": compiled_otherwise}}, "leave `compile` to"),
+        ({"objectives": {"own": lambda model: model}}, "must wrap the model"),
         ({"make_model": 3}, "`make_model` must be a function"),
         ({"groups": []}, "`groups` must be a function.*from a seed"),
         ({"callbacks": []}, "`callbacks` must be a function"),

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_mmel.data import grid_views
+from keras_mmel.data import per_view
 
 IMAGES = np.arange(5 * 4 * 4, dtype="uint8").reshape(5, 4, 4, 1)
 
@@ -79,8 +80,13 @@ def test_chance_is_refused():
 
 
 def test_wrong_input_is_named():
-    with pytest.raises(ValueError, match="at least one function"):
-        grid_views(examples(), [], 2)
+    for none in ([], keras.layers.RandomFlip()):
+        with pytest.raises(ValueError, match="must be a list, or a dict"):
+            grid_views(examples(), none, 2)
+    with pytest.raises(ValueError, match="must return what it takes"):
+        grid_views(examples(), [lambda x: None], 2)
+    with pytest.raises(TypeError, match="`per_view` is for `group_views`"):
+        grid_views(examples(), [per_view(lambda x: x)], 2)
     for name in ("original", "mean", "its spread", 30):
         with pytest.raises(ValueError, match="strings, and none of.*Received"):
             grid_views(examples(), {name: lambda x: x}, 2)

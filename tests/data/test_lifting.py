@@ -341,6 +341,18 @@ def from_another_generator(image, *, rng):
     return image + GENERATOR.integers(0, 2, dtype="uint8")
 
 
+def rarely_from_numpy(image, rng):
+    return image[:, ::-1] if np.random.rand() < 1e-9 else image
+
+
+def test_a_shared_generator_may_be_set_by_that_of_the_view():
+    def augment(image, rng):
+        np.random.seed(rng.integers(2**31))
+        return image + np.random.randint(0, 2, image.shape).astype("uint8")
+
+    assert len(list(groups(data.per_view(augment))))
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -351,6 +363,7 @@ def from_another_generator(image, *, rng):
         (from_own_generator, "must not draw from Python's `random`"),
         (hidden_in_numpy, "must draw its numbers from the seed"),
         (from_another_generator, "must draw all of its numbers from `rng`"),
+        (rarely_from_numpy, "must draw all of its numbers from `rng`"),
         (layers.RandomCrop(4, 4), "of the shape of the original"),
     ],
 )
@@ -365,6 +378,24 @@ def test_a_function_of_a_batch_without_a_seed():
 
     with pytest.raises(ValueError, match="must draw.*RandomShuffle"):
         groups(augment)
+
+
+@pytest.mark.parametrize(
+    "forgets", [lambda image: None, lambda image: {"image": image}]
+)
+def test_views_have_the_structure_of_their_images(forgets):
+    with pytest.raises(ValueError, match="must return what it takes.*Received"):
+        groups(data.per_view(forgets))
+    with pytest.raises(ValueError, match="must return what it takes.*Received"):
+        groups(lambda x, seeds: forgets(x))
+
+
+def test_a_layer_moves_one_picture():
+    x = {"images": IMAGES, "depth": IMAGES[..., :1]}
+    source = tf.data.Dataset.from_tensor_slices((x, np.arange(4)))
+    flip = data.per_view(layers.RandomFlip())
+    with pytest.raises(ValueError, match="that is called 'images'.*'depth'"):
+        data.group_views(source, flip, 3, 2, seed=0)
 
 
 def test_what_cannot_be_lifted():

@@ -428,7 +428,7 @@ def test_grids_move_labels():
 def test_a_layer_is_for_groups_that_are_drawn(is_lifted):
     layer = layers.RandomRotation((0.1, 0.1), interpolation="nearest")
     move = masked(layer) if is_lifted else layer
-    with pytest.raises(TypeError, match=r"must be functions f\(image, label\)"):
+    with pytest.raises(TypeError, match=r"functions f\(image, label\) that"):
         data.grid_views(examples(), [move], 3, augment_labels=True)
 
 

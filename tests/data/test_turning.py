@@ -163,6 +163,11 @@ def test_bad_images(images, message):
         data.turn_and_shift(shift=4)(images, some_seeds(2, 3))
 
 
+def test_channels_are_last():
+    with pytest.raises(ValueError, match=r"put channels last.*\(3, 16, 16\)"):
+        data.turn_and_shift(shift=1)(np.zeros((2, 3, 16, 16)), some_seeds(2, 3))
+
+
 def test_a_nest_of_images_is_named():
     with pytest.raises(ValueError, match="single images.*dict"):
         data.turn_and_shift()({"image": np.zeros((1, 4, 4, 1))}, [])

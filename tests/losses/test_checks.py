@@ -11,6 +11,8 @@ from keras_mmel import contract
 from keras_mmel.contract import Sizes
 from keras_mmel.losses import checks
 from keras_mmel.losses import compiled
+from keras_mmel.objectives import Hard
+from keras_mmel.objectives import Objective
 
 losses = keras.losses
 SIZES = Sizes(4, 3)
@@ -212,6 +214,27 @@ def test_a_loss_that_is_not_finite_is_named(bad):
     for allowed in (mask, mask.astype("int32")):
         assert checks.check_finite(values, allowed) is None
     assert checks.check_finite(values[:1]) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda losses: (losses.max(1, keepdims=True), losses),
+        lambda losses: losses.max(1),
+        lambda losses: losses.max(),
+        lambda losses: None,
+    ],
+)
+def test_an_objective_gives_a_loss_for_each_group_and_weights(wrong):
+    class Own(Objective):
+        def value_and_weights(self, losses, mask=None, lambda_p=None):
+            return wrong(losses)
+
+    losses = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(TypeError, match=r"pair, the loss of each group"):
+        checks.value_and_weights(Own(), losses, None, None)
+    value, _ = checks.value_and_weights(Hard(0), losses, None, None)
+    np.testing.assert_array_equal(value, [2, 5])
 
 
 def test_labels_of_views_for_a_loss_of_ones_own_are_warned_of():

@@ -134,6 +134,19 @@ def gives_one_row(y_true, y_pred):
     return ops.mean(ops.abs(y_true - y_pred), axis=0)
 
 
+class Broadcasts(losses.Loss):
+    def call(self, y_true, y_pred):
+        return (y_true - y_pred) ** 2
+
+
+def test_a_loss_that_mixes_examples_is_refused():
+    label, prediction = np.arange(4.0), np.ones((4, 1), "float32")
+    with pytest.raises(ValueError, match=r"\(4, 4\).*shape of the predictions"):
+        rows_of(Broadcasts(), label, prediction)
+    values = rows_of(Broadcasts(), label[:, None], prediction)
+    np.testing.assert_allclose(values, (label - 1) ** 2)
+
+
 ONE_PER_VIEW = "gives a result of shape .* one loss per view.* Received: loss="
 REFUSED = {
     "unknown": ("msee", "(?i)could not interpret loss.*msee"),

@@ -441,6 +441,23 @@ def test_a_view_of_another_scale_is_warned_of():
     keras_mmel.evaluate_views(model, x, labels)
 
 
+def test_losses_of_activities_are_warned_of():
+    views, labels, _, _ = data()
+    for of_weights in (True, False):
+        name = "kernel" if of_weights else "activity"
+        l2 = {f"{name}_regularizer": keras.regularizers.L2(0.1)}
+        model = keras.Sequential([layers.Dense(CLASSES, **l2)])
+        model.compile("sgd", "mse")
+        y = np.eye(CLASSES)[labels]
+        if of_weights:
+            found = keras_mmel.evaluate_views(model, {"views": views}, y)
+            loss = model.evaluate(views[:, 0], y, verbose=0)
+            assert_allclose(found["original_loss"], loss, 1e-5)
+            continue
+        with pytest.warns(UserWarning, match="a loss of their activities"):
+            keras_mmel.evaluate_views(model, {"views": views}, y)
+
+
 def test_wrong_input_is_named():
     views, labels, _, _ = data()
     with pytest.raises(ValueError, match="needs a compiled loss"):
@@ -458,6 +475,13 @@ def test_wrong_input_is_named():
         keras_mmel.evaluate_views(model, [], labels)
     with pytest.raises(ValueError, match="which need `y`"):
         keras_mmel.evaluate_views(model, {"views": views})
+    with pytest.raises(ValueError, match="`steps` must be at least 1"):
+        keras_mmel.evaluate_views(model, {"views": views}, labels, steps=0)
+    for more in ({"y": [*labels] * 2}, {"sample_weight": np.ones(99)}):
+        with pytest.raises(ValueError, match="a row for each example.*rows"):
+            keras_mmel.evaluate_views(
+                model, {"views": views}, **{"y": labels} | more
+            )
     mask = np.arange(VIEWS) > np.zeros((EXAMPLES, 1))
     with pytest.raises(ValueError, match="original, view 0, must be"):
         keras_mmel.evaluate_views(model, {"views": views, "mask": mask}, labels)

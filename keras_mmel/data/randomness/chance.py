@@ -127,11 +127,16 @@ def try_checked(source: Any, function: Callable, spec: Any) -> Any:
         What the function makes of noise from 0 to 1, or to 255 in integers.
 
     Raises:
-        ValueError: If it makes different things with generators that are alike.
+        ValueError: If it makes different things with generators that are alike,
+            or draws from those of Python or NumPy that all share.
     """
     array = tf.nest.map_structure(_noise, spec)
-    results = [function(array, np.random.default_rng(0)) for _ in range(_CALLS)]
-    if not _all_alike(results):
+    results, states_after = [], set()
+    for _ in range(_CALLS):
+        results.append(function(array, np.random.default_rng(0)))
+        # Not moved, or set by `rng`; else what is drawn may rarely matter.
+        states_after.add(_global_random_state())
+    if not _all_alike(results) or len(states_after) > 1:
         raise ValueError(
             "`layer_or_function` must draw all of its numbers from `rng`. "
             "A pipeline of albumentations takes its seed before each call, "
