@@ -131,6 +131,8 @@ def prepare_arguments(model: Any, arguments: dict) -> None:
     """
     if preprocess_of(model) is None:
         check_texts(model, arguments.get("x"))
+        if contract.is_group(arguments.get("x")):
+            arguments["x"] = nests.map_arrays(_as_strings, arguments["x"])
         return
     prepared = prepare(model, *map(arguments.get, _DATA))
     arguments.update(zip(_DATA, prepared, strict=True))
@@ -205,6 +207,15 @@ def as_arrays(nest: Any) -> Any:
             f"examples, or a `tf.data.Dataset`. Received: {type(nest).__name__}"
         )
     return array
+
+
+def _as_strings(leaf):
+    """A tensor for texts of NumPy, of which Keras takes one axis alone."""
+    if not isinstance(leaf, np.ndarray) or leaf.dtype.kind not in "OSU":
+        return leaf
+    import tensorflow as tf
+
+    return tf.constant(leaf)
 
 
 def _for_python(leaf):

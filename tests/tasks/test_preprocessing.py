@@ -442,6 +442,29 @@ def test_lists_are_scored_as_arrays():
     assert mmel.evaluate_views({"views": lists}, list(y)) == expected
 
 
+@pytest.mark.parametrize("dtype", [object, str])
+def test_texts_of_numpy_for_a_model_that_splits_them_itself(dtype):
+    texts = np.array([["good film", "fine film"], ["bad", "poor"]] * 2, dtype)
+    labels = np.array([1, 0] * 2)
+    words = keras.layers.TextVectorization(9, output_sequence_length=3)
+    words.adapt(texts.ravel())
+    model = keras.Sequential(
+        [
+            keras.Input((), dtype="string"),
+            words,
+            keras.layers.Embedding(9, 2),
+            keras.layers.Flatten(),
+            keras.layers.Dense(2, "softmax"),
+        ]
+    )
+    mmel = keras_mmel.MMELModel(model, "uniform")
+    mmel.compile(keras.optimizers.SGD(0.0), "sparse_categorical_crossentropy")
+    history = mmel.fit({"views": texts}, labels, verbose=0).history
+    rows = model.predict(tf.constant(texts.ravel()), verbose=0)
+    loss = -np.log(rows[np.arange(8), np.repeat(labels, 2)]).mean()
+    assert_allclose(history["loss"], [loss], 1e-5)
+
+
 def test_a_task_that_makes_its_labels_is_refused():
     tokenizer = small.classifier("Bert").preprocessor.tokenizer
     backbone = small.hub.BertBackbone(
