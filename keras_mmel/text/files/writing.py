@@ -137,19 +137,35 @@ def make_manifest(
     )
 
 
-def _check_lone_shards(directory, manifest, source, function):
-    """Looks at shards without a manifest: their first records, made anew."""
+def first_records(
+    directory: str | os.PathLike, manifest: directories.Manifest
+) -> Iterator[tuple[str, range, bytes]]:
+    """Reads the first record of each shard that is there.
+
+    Args:
+        directory: Of the files.
+        manifest: Which shards there are to be.
+
+    Yields:
+        The name of a shard, the numbers of its examples, and the record.
+    """
+    directory = shards.as_path(directory)
     names = set(shards.names_in(directory))
     for name, numbers in manifest.shards().items():
         if name in names:
-            stored = next(shards.read_shard(directory / name, len(numbers)))
-            if [stored] != list(_encoded(source, function, numbers[:1])):
-                raise ValueError(
-                    f"`directory` must have {directories.MANIFEST!r} beside "
-                    "its shards, or shards of the same settings; delete it to "
-                    f"begin anew. Received: {str(directory)!r}, where {name!r} "
-                    "is other"
-                )
+            records_of_shard = shards.read_shard(directory / name, len(numbers))
+            yield name, numbers, next(records_of_shard)
+
+
+def _check_lone_shards(directory, manifest, source, function):
+    """Looks at shards without a manifest: their first records, made anew."""
+    for name, numbers, stored in first_records(directory, manifest):
+        if [stored] != list(_encoded(source, function, numbers[:1])):
+            raise ValueError(
+                f"`directory` must have {directories.MANIFEST!r} beside its "
+                "shards, or shards of the same settings; delete it to begin "
+                f"anew. Received: {str(directory)!r}, where {name!r} is other"
+            )
 
 
 def _encoded(source, function, numbers):
