@@ -57,7 +57,8 @@ def read_augmented(
         directory: What `write_augmented` wrote, or a `TokenTable` of it.
         tokenizer: The tokenizer of the model to train; `None` takes the ids in
             the files. Where its fingerprint is that of the files their ids
-            are taken as well, else their texts are encoded.
+            are taken as well, unless the augmenter cut them to a smaller
+            `max_length`; else their texts are encoded.
         num_views: Size of a group, the original included.
         batch_size: Groups per batch.
         seed: The seed of the run.

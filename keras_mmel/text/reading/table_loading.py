@@ -52,8 +52,10 @@ def load_table(
             returned as it is, and has its tokenizer and its lengths.
         tokenizer: The tokenizer of the model; a source of texts alone needs
             one. `None` takes the ids in the files, and so does one with the
-            fingerprint of the tokenizer that they were made with.
-        max_length: Longest text or pair, special tokens included.
+            fingerprint of the tokenizer that they were made with, unless the
+            augmenter cut them to a smaller `max_length`.
+        max_length: Longest text or pair, special tokens included; without a
+            tokenizer none is longer than the files have it.
         as_text: Whether to keep the texts, for a model whose preprocessor makes
             token ids of them.
         cache: A folder on a disk, such as that of the files, in which the table
@@ -101,7 +103,8 @@ def load_table(
     # Files say which tokenizer made their ids.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
-        data, tokenizer = files, encoder_for(files.manifest, tokenizer)
+        data = files
+        tokenizer = encoder_for(files.manifest, tokenizer, max_length)
         if not as_text:
             return _table_of(files, tokenizer, max_length, cache)
     return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
@@ -143,20 +146,24 @@ def check_for_no_ids(tokenizer: Tokenizer | None, max_length: int) -> None:
 
 
 def encoder_for(
-    manifest: Manifest, tokenizer: Tokenizer | None
+    manifest: Manifest, tokenizer: Tokenizer | None, max_length: int
 ) -> Tokenizer | None:
     """Which tokenizer has to encode the texts of files, if any.
 
     Args:
-        manifest: That of the files, which tells their augmenter's tokenizer.
+        manifest: That of the files, which tells their augmenter's tokenizer
+            and its `max_length`.
         tokenizer: The tokenizer of the model, or `None`.
+        max_length: As of `load_table`.
 
     Returns:
         The tokenizer, or `None` where the ids in the files are to be taken:
-        it made them, or there is none.
+        it made them, no shorter than asked for, or there is none.
     """
-    made_by = manifest.made.get("augmenter", {}).get("tokenizer")
-    if tokenizer is None or tokenizer.fingerprint == made_by:
+    made_by = manifest.made.get("augmenter", {})
+    is_same = tokenizer and tokenizer.fingerprint == made_by.get("tokenizer")
+    # Ids that were cut shorter are not all that is asked for.
+    if is_same and made_by.get("max_length", max_length) >= max_length:
         return None
     return tokenizer
 

@@ -48,7 +48,8 @@ def label_augmented(
     How many originals it gives their label is printed: a few more than chance
     would are a teacher whose classes have another order, or none at all.
     The ids in the files are used where the teacher has the tokenizer that
-    made them; else its own tokenizer encodes the texts.
+    made them, and they were cut no shorter than `max_length`; else its own
+    tokenizer encodes the texts.
 
     A run that was stopped goes on when the same call is made again, as that
     of `write_augmented`.
@@ -106,7 +107,7 @@ def label_augmented(
             "max_length": getattr(preprocessor, "sequence_length", None),
         }
     else:
-        encoder = table_loading.encoder_for(manifest, tokenizer)
+        encoder = table_loading.encoder_for(manifest, tokenizer, max_length)
         from_logits = True
         outputs_of = predictor(teacher, batch_size)
         facts = {"tokenizer": tokenizer.fingerprint, "max_length": max_length}

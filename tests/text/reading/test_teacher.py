@@ -91,6 +91,23 @@ def test_a_teacher_with_another_tokenizer(directory, records, tmp_path):
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+def test_texts_that_were_cut_shorter_than_the_teacher_reads(teacher, tmp_path):
+    tokenizer, text = teacher.tokenizer, "a good old film " * 4
+    (cut,) = tokenizer.encode([text], 8)
+    record = files.Record("0", (text,), 0, cut.token_ids)
+    made = {"tokenizer": tokenizer.fingerprint, "max_length": 8}
+    files.write_records(
+        tmp_path / "cut",
+        files.InMemory([record], "class"),
+        iter,
+        made={"augmenter": made},
+        progress=False,
+    )
+    (labelled,) = label(tmp_path / "cut", teacher, tmp_path / "l")
+    expected = predict(teacher, [record])
+    np.testing.assert_allclose([labelled.teacher], expected, atol=2e-6)
+
+
 def test_labels_go_into_another_directory(directory, teacher):
     message = "which has nothing in place of made.teacher.max_length=128"
     with pytest.raises(ValueError, match=message):
