@@ -93,7 +93,8 @@ def describe_labels(source: Source) -> str:
 def _read(row, column, names):
     """Reads a label: `None`, a whole number, a number, or a word.
 
-    With names it is the number of a class, or the row is refused.
+    With names it is the number of a class, or the row is refused: what the
+    label is called, or else its place among names that are no numbers.
     """
     value = row.get(column)
     if isinstance(value, str):
@@ -107,7 +108,14 @@ def _read(row, column, names):
         with contextlib.suppress(ValueError):
             value = int(value) if _INTEGER.fullmatch(value) else float(value)
     if names:
-        if not isinstance(value, int | float) or value not in range(len(names)):
+        # pandas has 1.0 for 1 in a column where a label is missing.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if str(value) in names:
+            return names.index(str(value))
+        is_place = isinstance(value, int) and value in range(len(names))
+        # Where names are numbers, a number is a name.
+        if not is_place or _INTEGER.fullmatch(names[value]):
             row.fail(
                 f"{column!r} is none of the label names {', '.join(names)}. "
                 f"Received: {row.get(column)!r:.40}"
