@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import pathlib
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -107,6 +108,8 @@ def load_table(
         tokenizer = encoder_for(files.manifest, tokenizer, max_length)
         if not as_text:
             return _table_of(files, tokenizer, max_length, cache)
+    for note in getattr(data, "notes", ()):
+        warnings.warn(f"{note}.", stacklevel=3)  # the line that calls a reader
     return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
 
 

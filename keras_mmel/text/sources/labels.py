@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -67,6 +68,40 @@ def read_labels(
                 "label, read the data without labels"
             )
     return "class", names, list(map(int, values))
+
+
+def notes_on_labels(
+    kind: str | None, names: Sequence[str] | None, labels: Labels
+) -> list[str]:
+    """Tells what was made of labels without given names, and may be wrong.
+
+    Args:
+        kind: As `read_labels` returns it.
+        names: Likewise.
+        labels: Likewise.
+
+    Returns:
+        Sentences for the user.
+    """
+    if kind != "class":
+        return []
+    if names:
+        order = ", ".join(f"{i} {name}" for i, name in enumerate(names[:10]))
+        more = ", ..." if len(names) > 10 else ""
+        return [
+            f"labels are words, numbered in alphabetical order ({order}{more}):"
+            " data that lack one of them need `label_names`"
+        ]
+    classes = {int(label or 0) for label in labels}
+    missing = max(classes) + 1 - len(classes)
+    if not missing:
+        return []
+    first = next(i for i in itertools.count() if i not in classes)
+    return [
+        f"{missing} of {missing + len(classes)} classes have no example, "
+        f"the first is {first}: labels are counted from 0, and others need "
+        "`label_names`"
+    ]
 
 
 def describe_labels(source: Source) -> str:

@@ -4,10 +4,10 @@ In plain and in wide form a row is an example, without views or with them; in
 long form, as other tools write augmented text, a row is a view.
 """
 
-import itertools
 import pathlib
 from collections.abc import Sequence
 
+from keras_mmel.text.sources.labels import notes_on_labels
 from keras_mmel.text.sources.labels import read_labels
 from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.records import Record
@@ -39,7 +39,8 @@ def from_csv(
         label: The column with the labels. Where all are whole numbers they
             are classes, counted from 0 (written as `1.0`, if there are at most
             20 of them); where all are numbers, values (regression); else
-            words, which are numbered in alphabetical order.
+            words, which are numbered in alphabetical order: give `label_names`
+            where another file has others of them.
         id: The column with the ids, unique; the number of the row, from 0,
             where it is `None`.
         views: Augmented text of another tool, if there is any: one column
@@ -250,16 +251,7 @@ def as_source(
         num_dropped += len(views) - len(new_views)
         of_example = tuple(map(View, new_views))
         records.append(Record(example_id, texts, value, views=of_example))
-    notes = []
-    numbered = kind == "class" and not names
-    classes = {int(label or 0) for label in labels} if numbered else set()
-    if missing := max(classes, default=-1) + 1 - len(classes):
-        first = next(i for i in itertools.count() if i not in classes)
-        notes.append(
-            f"{missing} of {missing + len(classes)} classes have no example, "
-            f"the first is {first}: labels are counted from 0, and others need "
-            "`label_names`"
-        )
+    notes = [] if label_names else notes_on_labels(kind, names, labels)
     empty = [
         r.line for _, r, texts, _ in groups if not all(map(str.strip, texts))
     ]

@@ -101,6 +101,18 @@ def test_plain_texts_of_files_and_of_a_source(tmp_path):
         assert shown_texts - {record.texts[0].encode()} <= texts
 
 
+def test_notes_of_a_source_are_warnings(tmp_path):
+    """Of files `write_augmented` has printed them."""
+    source = from_columns({"t": ["a", "b"], "y": ["bad", "neutral"]}, "t", "y")
+    with pytest.warns(UserWarning, match="0 bad, 1 neutral"):
+        load_table(source, as_text=True)
+    with pytest.warns(UserWarning, match="0 bad, 1 neutral") as warned:
+        read_plain(source, as_text=True)
+    assert [one.filename for one in warned] == [__file__]
+    write_augmented(tmp_path, source, progress=False)
+    read_plain(tmp_path, as_text=True)
+
+
 def test_settings_of_token_ids_are_refused(tmp_path, tokenizer):
     directory = made_records.write(tmp_path / "data", records_of())
     for setting in ({"tokenizer": tokenizer}, {"max_length": 64}):

@@ -240,6 +240,18 @@ def test_classes_without_an_example_are_noted(tmp_path, labels, note):
         assert read_labels(tmp_path, labels, label_names=names).notes == ()
 
 
+def test_words_that_are_numbered_are_noted(tmp_path):
+    """Unless their order was given."""
+    (note,) = read_labels(tmp_path, ["good", "bad", "good"]).notes
+    assert note.startswith(
+        "labels are words, numbered in alphabetical order (0 bad, 1 good): "
+    )
+    (note,) = read_labels(tmp_path, "lkjihgfedcba").notes
+    assert "(0 a, 1 b, " in note and "9 j, ...)" in note
+    given = read_labels(tmp_path, ["good", "bad"], label_names=["bad", "good"])
+    assert given.notes == ()
+
+
 def test_empty_texts_are_noted(tmp_path):
     """As pandas writes a missing one."""
     path = write_csv(tmp_path / "x.csv", [["t", "u"], ["a", "b"], ["", "c"]])
