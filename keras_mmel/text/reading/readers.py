@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 
 import numpy as np
 import tensorflow as tf
@@ -83,7 +84,8 @@ def read_augmented(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        ValueError: If a count, the labels, or the teacher do not fit.
+        ValueError: If a count, the labels, or the teacher do not fit, or no
+            example has a view.
 
     Example:
 
@@ -112,6 +114,7 @@ def read_augmented(
     table = table_loading.load_table(
         directory, tokenizer, max_length=max_length, as_text=as_text
     )
+    _check_views("num_views", num_views, table)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     # All batches have one structure: where any group is short, each has a mask.
@@ -186,8 +189,9 @@ def read_plain(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        ValueError: If a count, the labels or the teacher do not fit; a label
-            of -1 is one that is hidden.
+        ValueError: If a count, the labels or the teacher do not fit, or
+            `views` is above 1 where no example has a view; a label of -1 is
+            one that is hidden.
 
     Example:
 
@@ -205,6 +209,7 @@ def read_plain(
     table = table_loading.load_table(
         data, tokenizer, max_length=max_length, as_text=as_text
     )
+    _check_views("views", views, table)
     targets = _labels(table) if labels else None
     predictions = _teacher(table, teacher)
     if labels and predictions is not None:
@@ -226,6 +231,21 @@ def read_plain(
         return x, y
 
     return batches.make_batches(table, choose, finish, batching)
+
+
+def _check_views(name, count, table):
+    """Raises where there is no augmented view, and warns where few are."""
+    largest = table.views.max()
+    if largest == 1 < count:
+        raise ValueError(
+            f"`{name}` above 1 needs augmented views, which "
+            "`write_augmented(directory, source, augmenter)` writes. "
+            f"Received: {name}={count} for {len(table)} examples without one"
+        )
+    if largest < count:
+        warnings.warn(
+            f"{name}={count}: the largest group has {largest}.", stacklevel=3
+        )
 
 
 def _labels(table):

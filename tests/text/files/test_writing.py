@@ -48,6 +48,17 @@ def test_views_of_a_source_are_kept(tmp_path):
     }
 
 
+def test_views_of_a_source_are_not_lost_to_an_augmenter(tmp_path):
+    records = [
+        files.Record("id-0", ("x",)),
+        files.Record("id-1", ("z",), views=(files.View(("y",)),)),
+    ]
+    with pytest.raises(
+        ValueError, match="`augmenter=None`.*Received: 1 views of .*'id-1'"
+    ):
+        fakes.write(tmp_path, files.InMemory(records), num_shards=1)
+
+
 @pytest.mark.parametrize("sides", [1, 2])
 def test_files_hold_what_the_augmenter_returns(tmp_path, masked_lm, sides):
     rows = [("a good film, a long one", "it was good"), ("", "it was")]

@@ -120,7 +120,7 @@ def test_settings_of_token_ids_are_refused(tmp_path, tokenizer):
             with pytest.raises(ValueError, match="sequence_length.*Received: "):
                 read(directory, as_text=True, **setting)
     table = load_table(directory, as_text=True)
-    read_augmented(table, batch_size=2, as_text=True)
+    read_augmented(table, num_views=4, batch_size=2, as_text=True)
     with pytest.raises(ValueError, match="`as_text` must be as of the table"):
         read_augmented(table, batch_size=2)
 
