@@ -12,6 +12,7 @@ from keras_mmel.text.sources.labels import read_labels
 from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.records import Record
 from keras_mmel.text.sources.records import View
+from keras_mmel.text.sources.records import check_names
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
@@ -58,7 +59,7 @@ def from_csv(
     Raises:
         ValueError: If a column or a value is missing or of another kind, an
             id occurs twice, or bytes are not UTF-8; the file and the line
-            are named.
+            are named. If `label_names` are not different strings.
 
     Example:
 
@@ -238,6 +239,7 @@ def as_source(
     """
     rows = [row for _, row, _, _ in groups]
     table = rows[0].table
+    label_names = check_names(label_names)
     kind, names, labels = read_labels(rows, label, label_names)
     records, line_by_id, num_dropped = [], {}, 0
     for group, value in zip(groups, labels, strict=True):

@@ -55,6 +55,37 @@ def as_text(texts: tuple[Any, ...]) -> Any:
     return texts[0] if len(texts) == 1 else texts
 
 
+def check_names(label_names: Any) -> tuple[str, ...] | None:
+    """Returns the names of classes as a tuple, or raises.
+
+    Args:
+        label_names: A list of different strings, or an array or a Series of
+            them; `None` for no names.
+
+    Returns:
+        The names, or `None`.
+
+    Raises:
+        ValueError: If it is something else.
+    """
+    if label_names is None:
+        return None
+    # Of a string, every letter would be a name; of a dict, every key.
+    is_row = isinstance(label_names, Sequence) or hasattr(
+        label_names, "__array__"
+    )
+    is_list = is_row and not isinstance(label_names, str)
+    names = list(label_names) if is_list else []
+    different = {name for name in names if isinstance(name, str)}
+    if not 0 < len(different) == len(names):
+        raise ValueError(
+            "`label_names` must be a list of different strings, a name for "
+            "each class in their order, '4' for 4. "
+            f"Received: label_names={label_names!r}"
+        )
+    return tuple(map(str, names))
+
+
 class Source(Protocol):
     """A data set whose examples can be read in order from any place on.
 
@@ -106,7 +137,8 @@ class InMemory:
         TypeError: If they hold something else: an id that is no string, or
             texts that are no tuple of one or two.
         ValueError: If there is no record, an id occurs twice, some are pairs
-            and some are not, or there is no such kind of labels.
+            and some are not, there is no such kind of labels, or names are
+            not different strings.
 
     Example:
 
@@ -154,7 +186,7 @@ class InMemory:
             )
         (self.num_texts,) = counts
         self.label_kind = label_kind
-        self.label_names = tuple(label_names) if label_names else None
+        self.label_names = check_names(label_names)
         self.notes = tuple(notes)
         self._description = description
 

@@ -199,7 +199,7 @@ def test_other_object_stores_are_refused(scheme):
         ),
         ({"source": fakes.make_source(11)}, "num_examples=10"),
         ({"split": "dev"}, "split='train' in place of split='dev'"),
-        ({"source": fakes.make_source(names="abc")}, "label_names"),
+        ({"source": fakes.make_source(names=list("abc"))}, "label_names"),
         ({"source": fakes.make_source(10, 2)}, "num_texts=1 in place"),
     ],
 )

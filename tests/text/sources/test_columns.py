@@ -95,6 +95,12 @@ def test_names_of_classes():
     data.features = {"text": None, "y": ClassLabel()}
     assert from_columns(data, "text", "y").label_names == ("bad", "good")
     assert from_columns(data, "text").label_names is None
+    assert from_columns(data, "text", "y", ["bad", "good"]).label_names == (
+        "bad",
+        "good",
+    )
+    with pytest.raises(ValueError, match="those that `data` has.*'no', 'yes'"):
+        from_columns(data, "text", "y", ["no", "yes"])
     source = from_columns(dict(data), "text", "y", ["no", "yes"])
     assert source.label_names == ("no", "yes")
     # Numbers of classes, also where their names are numbers.
@@ -105,6 +111,39 @@ def test_names_of_classes():
         data["y"] = [0, label]
         with pytest.raises(ValueError, match="row 2: 'y' must be a class"):
             from_columns(data, "text", "y")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {0: "no", 1: "yes"},
+        {"no", "yes"},
+        "no",
+        ["yes", "yes"],
+        [0, 1],
+        [],
+        [["no"], ["yes"]],
+        np.array([0, 1]),
+    ],
+    ids=repr,
+)
+def test_names_are_different_strings(names):
+    """As those that `export_text_classifier` takes."""
+    data = {"text": ["a", "b"], "y": [0, 1]}
+    message = "`label_names` must be a list of different strings.*Received: "
+    with pytest.raises(ValueError, match=message):
+        from_columns(data, "text", "y", names)
+    with pytest.raises(ValueError, match=message):
+        InMemory([Record("0", ("a",), 0)], "class", names)
+
+
+@pytest.mark.parametrize("kind", ["U", "O"])
+def test_names_may_be_an_array(kind):
+    data = {"text": ["a", "b"], "y": ["yes", "no"]}
+    source = from_columns(data, "text", "y", np.array(["no", "yes"], kind))
+    assert source.label_names == ("no", "yes")
+    assert {type(name) for name in source.label_names} == {str}
+    assert [record.label for record in source.records] == [1, 0]
 
 
 @pytest.mark.parametrize(
