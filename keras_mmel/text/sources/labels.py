@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.tables import Row
@@ -71,7 +72,7 @@ def read_labels(
 
 
 def notes_on_labels(
-    kind: str | None, names: Sequence[str] | None, labels: Labels
+    kind: str | None, names: Sequence[str] | None, labels: Sequence[Any]
 ) -> list[str]:
     """Tells what was made of labels without given names, and may be wrong.
 
@@ -83,6 +84,14 @@ def notes_on_labels(
     Returns:
         Sentences for the user.
     """
+    if kind == "value" and all(map(float.is_integer, labels)):
+        why = "some are negative"
+        if min(labels) >= 0:
+            why = f"more than {_MOST_FLOAT_CLASSES} differ, written as 1.0"
+        return [
+            f"labels are whole numbers, read as values (regression): {why}; "
+            "classes are integers, counted from 0, or have `label_names`"
+        ]
     if kind != "class":
         return []
     if names:
@@ -92,7 +101,7 @@ def notes_on_labels(
             f"labels are words, numbered in alphabetical order ({order}{more}):"
             " data that lack one of them need `label_names`"
         ]
-    classes = {int(label or 0) for label in labels}
+    classes = set(labels)
     missing = max(classes) + 1 - len(classes)
     if not missing:
         return []

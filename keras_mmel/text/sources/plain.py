@@ -253,7 +253,9 @@ def as_source(
         num_dropped += len(views) - len(new_views)
         of_example = tuple(map(View, new_views))
         records.append(Record(example_id, texts, value, views=of_example))
-    notes = [] if label_names else notes_on_labels(kind, names, labels)
+    notes = []
+    if not label_names and table.label_kind != "value":
+        notes = notes_on_labels(kind, names, labels)
     empty = [
         r.line for _, r, texts, _ in groups if not all(map(str.strip, texts))
     ]

@@ -227,6 +227,7 @@ def test_labels_of_json_may_be_names_that_are_numbers(tmp_path, labels):
         (["1999", "2019"], "2018 of 2020 classes have no example"),
         ("0102", None),
         (["1.5", "2"], None),
+        (["-1.5", "2"], None),
         ("", None),
     ],
 )
@@ -238,6 +239,17 @@ def test_classes_without_an_example_are_noted(tmp_path, labels, note):
     if note:
         names = sorted(set(labels))
         assert read_labels(tmp_path, labels, label_names=names).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [(["-1.0", "1.0"], "some are negative;"), (FLOATS, "more than 20 differ")],
+)
+def test_whole_numbers_that_are_values_are_noted(tmp_path, labels, why):
+    source = read_labels(tmp_path, labels)
+    (note,) = source.notes
+    assert source.label_kind == "value"
+    assert note.startswith("labels are whole numbers") and why in note
 
 
 def test_words_that_are_numbered_are_noted(tmp_path):

@@ -87,7 +87,7 @@ def test_the_data_set_says_what_its_labels_are(tmp_path):
     records = [files.Record(str(i), ("x",), 2.0 * i) for i in range(3)]
     fakes.write(tmp_path / "values", files.InMemory(records, "value"))
     source = files.from_tfds(str(tmp_path / "values"), columns="text_a")
-    assert source.label_kind == "value"
+    assert (source.label_kind, source.notes) == ("value", ())
     assert [record.label for record in source.records] == [0.0, 2.0, 4.0]
     made = fakes.make_source(4, names=list("123"))
     fakes.write(tmp_path / "classes", made)
