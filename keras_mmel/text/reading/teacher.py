@@ -245,7 +245,8 @@ def _check_outputs(outputs, manifest):
     else:
         # Without labels in the files any teacher will do.
         fits = outputs != 1 or manifest.label_kind is None
-        expected = "several classes"
+        expected = "several classes (or, for values, the files are written "
+        expected += "anew, of `InMemory(source.records, 'value')`)"
     if not fits:
         raise ValueError(
             f"`teacher` must have {expected}, as the labels in the files. "

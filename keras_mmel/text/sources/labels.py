@@ -66,7 +66,8 @@ def read_labels(
             row.fail(
                 f"{column!r} must be a class, counted from 0, and have a name "
                 f"if any has. Received: {value}; if it stands for a hidden "
-                "label, read the data without labels"
+                "label, read the data without labels; values (regression) that "
+                "are integers go to `InMemory(records, 'value')`"
             )
     return "class", names, list(map(int, values))
 

@@ -2,11 +2,23 @@
 
 import dataclasses
 import hashlib
+import math
+import numbers
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
+
+# Integer classes, real values (regression), or no labels at all.
+_LABEL_TYPES = {
+    "class": numbers.Integral,
+    "value": numbers.Real,
+    None: type(None),
+}
+
+NO_LABEL = -1
+"""Stored as the label where there is none, as GLUE does."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +98,32 @@ def check_names(label_names: Any) -> tuple[str, ...] | None:
     return tuple(map(str, names))
 
 
+def check_label(
+    record: Record, label_kind: str | None, num_classes: int | None
+) -> None:
+    """Raises ValueError where a label is of another kind than its source says.
+
+    Args:
+        record: The record.
+        label_kind: "class", "value" or `None`.
+        num_classes: Number of classes, where they have names; a label of -1 is
+            a hidden one.
+    """
+    label: Any = record.label
+    is_bool = isinstance(label, bool)
+    fits = isinstance(label, _LABEL_TYPES[label_kind]) and not is_bool
+    if fits and label_kind == "class" and num_classes:
+        fits = NO_LABEL <= label < num_classes
+    if fits and label_kind == "value":
+        fits = math.isfinite(label)
+    if not fits:
+        classes = f", of {num_classes} classes" if num_classes else ""
+        raise ValueError(
+            f"The label of example {record.example_id!r} must be as its source "
+            f"says: label_kind={label_kind!r}{classes}. Received: {label!r}"
+        )
+
+
 class Source(Protocol):
     """A data set whose examples can be read in order from any place on.
 
@@ -137,8 +175,8 @@ class InMemory:
         TypeError: If they hold something else: an id that is no string, or
             texts that are no tuple of one or two.
         ValueError: If there is no record, an id occurs twice, some are pairs
-            and some are not, there is no such kind of labels, or names are
-            not different strings.
+            and some are not, there is no such kind of labels, a label is of
+            another kind or has no name, or names are not different strings.
 
     Example:
 
@@ -164,6 +202,7 @@ class InMemory:
                 "`label_kind` must be 'class', 'value' or None. "
                 f"Received: label_kind={label_kind!r}"
             )
+        names = check_names(label_names)
         self.records = list(records)
         if not self.records:
             raise ValueError("There must be examples. Received: none")
@@ -171,6 +210,7 @@ class InMemory:
         counts = set()
         for number, record in enumerate(self.records):
             _check_record(record)
+            check_label(record, label_kind, len(names or ()))
             counts.add(len(record.texts))
             counts.update(len(view.texts) for view in record.views)
             first = number_by_id.setdefault(record.example_id, number)
@@ -184,9 +224,14 @@ class InMemory:
                 "All examples and views must have one text, or all of them "
                 "two. Received: both in one source"
             )
+        if label_kind == "value":  # 1 is a class to those who read it
+            self.records = [
+                dataclasses.replace(record, label=float(record.label))
+                for record in self.records
+            ]
         (self.num_texts,) = counts
         self.label_kind = label_kind
-        self.label_names = check_names(label_names)
+        self.label_names = names
         self.notes = tuple(notes)
         self._description = description
 

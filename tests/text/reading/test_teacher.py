@@ -158,6 +158,9 @@ def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     for outputs in (1, 2):
         model = tiny.make_classifier(tmp_path / f"{outputs}", outputs)
         fails(ValueError, f"3 classes.*{outputs} outputs", data, model)
+    data = write(tmp_path / "numbers", records, num_shards=1)
+    model = tiny.make_classifier(tmp_path / "t", 1)
+    fails(ValueError, r"InMemory\(source.records, 'value'\)", data, model)
     records = made_records.make_records(3, tokenizer, regression=True)
     data = write(tmp_path / "values", records, num_shards=1)
     fails(ValueError, "one output.*3 outputs", data, teacher)

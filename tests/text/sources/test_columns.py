@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_mmel.text import files
+from keras_mmel.text import read_plain
 from keras_mmel.text.files import InMemory
 from keras_mmel.text.files import Record
 from keras_mmel.text.files import View
@@ -156,7 +157,7 @@ def test_names_may_be_an_array(kind):
         ({"text": ["a", float("nan")], "y": [1, 0]}, "row 2: 'text' is no"),
         ({"text": ["a", "b"], "y": [1, NAType()]}, "row 2: 'y' is missing"),
         ({"text": ["a", "b"], "y": [1, [2]]}, "row 2: 'y' is no label"),
-        ({"text": ["a"], "y": [-1]}, "counted from 0"),
+        ({"text": ["a"], "y": [-1]}, "counted from 0.*InMemory.records, 'val"),
         ({"train": {}, "test": {}}, "there are 'train', 'test'"),
     ],
 )
@@ -191,6 +192,35 @@ def test_who_should_come_by_another_door(tmp_path):
 def test_records_that_are_none(record, message):
     with pytest.raises(TypeError, match=message):
         InMemory([record])
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "label", "received"),
+    [
+        ("class", ("bad", "good"), 5, "of 2 classes. Received: 5"),
+        ("class", ("bad", "good"), -2, "Received: -2"),
+        ("class", None, 0.5, "'class'. Received: 0.5"),
+        ("class", None, True, "Received: True"),
+        ("class", None, None, "Received: None"),
+        ("value", None, float("nan"), "'value'. Received: nan"),
+        (None, None, 1, "label_kind=None. Received: 1"),
+    ],
+)
+def test_labels_that_no_record_has(kind, names, label, received):
+    """As they would be refused when they are written."""
+    records = [Record("0", ("a",), -1), Record("1", ("b",), label)]
+    if kind != "class":
+        records = records[1:]
+    with pytest.raises(ValueError, match=f"label of example '1'.*{received}"):
+        InMemory(records, kind, names)
+
+
+def test_integers_may_be_values():
+    """A reader would take them for classes."""
+    source = from_columns({"t": ["a", "b"], "y": [1, 0]}, "t", "y")
+    values = InMemory(source.records, "value")
+    _, labels = next(iter(read_plain(values, as_text=True)))
+    assert labels.dtype == "float32" and labels.numpy().tolist() == [1.0, 0.0]
 
 
 def test_a_source_like_any_other(tmp_path):

@@ -405,7 +405,7 @@ def test_a_number_with_an_underscore_is_a_word(tmp_path):
 def test_records_in_memory_are_told_apart(description):
     """Also where what their maker says of them is the same."""
     one, same, other = (
-        InMemory([Record("0", (text,), 1)], description=description).describe()
+        InMemory([Record("0", (text,))], description=description).describe()
         for text in "aab"
     )
     assert one == same != other
