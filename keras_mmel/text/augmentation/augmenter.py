@@ -66,7 +66,7 @@ class MaskedLMAugmenter:
             length of the model where it is `None`. A longer text is cut
             before masks are chosen; `text` keeps what was cut off.
         num_beams: Fillings kept by beam search, `num_augmented + 1` where it
-            is `None`.
+            is `None`; refused where the search is greedy.
         slots: Rows of one call of the masked LM.
         tokenizer: The tokenizer of the masked LM, `masked_lm.tokenizer` where
             it is `None`.
@@ -140,6 +140,11 @@ class MaskedLMAugmenter:
         self.max_length = check_max_length(max_length, longest)
         if num_beams is None:
             num_beams = num_augmented + 1
+        elif search == "greedy":
+            raise ValueError(
+                '`num_beams` is of search="beam" alone. '
+                f"Received: num_beams={num_beams!r} with search={search!r}"
+            )
         self.num_beams = check_count("num_beams", num_beams, num_augmented)
         self.search = search
         self._masking = masking.Masking(

@@ -211,6 +211,11 @@ def read_plain(
     )
     _check_views("views", views, table)
     targets = _labels(table) if labels else None
+    if teacher is True and not labels:
+        raise ValueError(
+            "`teacher` gives labels, so that `labels` must be True. "
+            "Received: teacher=True, labels=False"
+        )
     predictions = _teacher(table, teacher)
     if labels and predictions is not None:
         targets = _own_targets(table, predictions)

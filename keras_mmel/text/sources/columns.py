@@ -65,7 +65,7 @@ def from_columns(
     table = Table(kind, "row", tuple(names))
     wanted = columns if label is None else (*columns, label)
     table.require(*wanted)
-    values = [_values(data[name]) for name in wanted]
+    values = [_values(table, name, data[name]) for name in wanted]
     sizes = set(map(len, values))
     if len(sizes) > 1 or sizes == {0}:
         table.fail(f"columns of one length, not empty. Received: {sizes}")
@@ -83,10 +83,12 @@ def from_columns(
     return plain.one_a_row(table, columns, label, label_names=label_names)
 
 
-def _values(column):
-    for name in ("to_pylist", "tolist", "to_list"):
-        if hasattr(column, name):
-            column = getattr(column, name)()
+def _values(table, name, column):
+    if isinstance(column, str):  # its letters would be rows
+        table.fail(f"{name!r} must be a list. Received: {column!r:.40}")
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(column, method):
+            column = getattr(column, method)()
             break
     return [_plain(value) for value in column]
 

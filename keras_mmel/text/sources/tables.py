@@ -143,12 +143,14 @@ class Table:
         raise BadFile(f"{self.path}{place}: {problem}")
 
     def require(self, *columns: str | None) -> None:
-        """Raises `BadFile` unless there are these columns."""
+        """Raises `BadFile` unless there are these columns, each once."""
         header = 1 if isinstance(self.path, pathlib.Path) else None
         for name in columns:
             if name is not None and name not in self.columns:
                 names = ", ".join(map(repr, self.columns))
                 self.fail(f"no column {name!r}; there are {names}", header)
+            if self.columns.count(name) > 1:
+                self.fail(f"two columns are called {name!r}", header)
 
 
 def read_table(
@@ -230,9 +232,7 @@ def _add_csv(table, reader):
         table.columns = tuple(name.strip() for name in next(reader, []))
         if not table.columns:
             table.fail("no header with the names of the columns", 1)
-        for name in table.columns:
-            if table.columns.count(name) > 1:
-                table.fail(f"two columns are called {name!r}", 1)
+        table.require(*table.columns)
         line, expected = reader.line_num + 1, len(table.columns)
         for cells in reader:
             if cells and len(cells) != expected:

@@ -279,6 +279,12 @@ class TestErrors:
             for data, count in ((table, 1), (table_of_3, 3)):
                 read(data, batch_size=2, **{name: count})
 
+    def test_a_teacher_without_labels(self, table):
+        with pytest.raises(ValueError, match="Received: teacher=True, labels="):
+            read_plain(table, labels=False, teacher=True)
+        (batch, *_) = passes(read_plain(table, labels=False, teacher="auto"))[0]
+        assert len(batch) == 1
+
     def test_no_labels(self, tokenizer):
         table = make_table([Record("a", ("the film",))], tokenizer)
         with pytest.raises(ValueError, match="data without labels"):

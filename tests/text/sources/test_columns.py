@@ -159,10 +159,20 @@ def test_names_may_be_an_array(kind):
         ({"text": ["a", "b"], "y": [1, [2]]}, "row 2: 'y' is no label"),
         ({"text": ["a"], "y": [-1]}, "counted from 0.*InMemory.records, 'val"),
         ({"train": {}, "test": {}}, "there are 'train', 'test'"),
+        ({"text": "abc", "y": [0, 1, 1]}, "'text' must be a list.*: 'abc'"),
+        ({"text": ["a", "b"], "y": "01"}, "'y' must be a list"),
     ],
 )
 def test_what_is_wrong_is_named(data, message):
     with pytest.raises(ValueError, match=message):
+        from_columns(data, "text", "y")
+
+
+def test_a_name_of_two_columns():
+    """As pandas.concat gives; which of them is meant nobody knows."""
+    data = Frame({"text": ["a"], "y": [0]})
+    data.columns = ("text", "y", "text")
+    with pytest.raises(ValueError, match="two columns are called 'text'"):
         from_columns(data, "text", "y")
 
 
