@@ -246,6 +246,13 @@ def _encoder(directory, config, dropout=None):
             f"or at most {_MOST_PADDING} fewer. Received: vocab_size={rows}, "
             f"{pieces} pieces in {str(directory)!r}"
         )
+    if tokenizer.added_special:
+        _LOGGER.warning(
+            "%s has the special tokens %s: in a text they are text, and cut "
+            "into pieces",
+            directory,
+            ", ".join(tokenizer.added_special),
+        )
     return backbone, tokenizer
 
 
