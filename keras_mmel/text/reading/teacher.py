@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras_mmel.losses.soft_targets import REGRESSION_GAP
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.tasks import preprocessing
+from keras_mmel.text.bert.networks import need_tensorflow
 from keras_mmel.text.files import directory as directories
 from keras_mmel.text.files import shards
 from keras_mmel.text.files import writing
@@ -75,6 +76,8 @@ def label_augmented(
     Raises:
         FileNotFoundError: If the directory holds no augmented examples.
         TypeError: If `teacher` takes no texts.
+        RuntimeError: If it is of `load_text_classifier`, and Keras is not on
+            TensorFlow.
         ValueError: If the teacher does not fit the labels in the files, or
             `out` belongs to a run with other settings or another teacher.
 
@@ -107,6 +110,7 @@ def label_augmented(
             "max_length": getattr(preprocessor, "sequence_length", None),
         }
     else:
+        need_tensorflow("labelling by a BERT of `load_text_classifier`")
         encoder = table_loading.encoder_for(manifest, tokenizer, max_length)
         from_logits = True
         outputs_of = predictor(teacher, batch_size)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text.bert.networks import BertTextClassifier
+from keras_mmel.text.bert.networks import need_tensorflow
 from keras_mmel.text.bert.tokenizer import check_max_length
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
 from keras_mmel.text.sources.records import check_names
@@ -80,12 +81,7 @@ def export_text_classifier(
             "`path` must not exist, or be a SavedModel with `overwrite=True`. "
             f"Received: {path}"
         )
-    if keras.config.backend() != "tensorflow":
-        raise RuntimeError(
-            "a SavedModel is written with Keras on TensorFlow (environment "
-            "variable KERAS_BACKEND=tensorflow). Received: Keras on "
-            f"{keras.config.backend()}"
-        )
+    need_tensorflow("a SavedModel")
     classifier = _classifier_of(model)
     label_names = check_names(label_names)
     if label_names is not None:

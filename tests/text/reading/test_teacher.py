@@ -8,6 +8,7 @@ import scipy.special
 import tensorflow as tf
 
 from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import export_text_classifier
 from keras_mmel.text import files
 from keras_mmel.text import label_augmented
 from keras_mmel.text.files import read_manifest
@@ -165,6 +166,22 @@ def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     data = write(tmp_path / "values", records, num_shards=1)
     fails(ValueError, "one output.*3 outputs", data, teacher)
     fails(TypeError, "Received: .*Sequential", directory, keras.Sequential())
+
+
+def test_another_backend_is_named(
+    directory, teacher, masked_lm, tmp_path, monkeypatch
+):
+    """And not what TensorFlow says of tensors of JAX."""
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    for use in (
+        lambda: label(directory, teacher, tmp_path / "out"),
+        lambda: MaskedLMAugmenter(masked_lm),
+        lambda: export_text_classifier(teacher, tmp_path / "served"),
+    ):
+        with pytest.raises(
+            RuntimeError, match="needs Keras on TensorFlow.*Received: .*jax"
+        ):
+            use()
 
 
 def test_a_teacher_that_is_broken_is_refused(directory, tmp_path):
