@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import math
 import numbers
+import re
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ _LABEL_TYPES = {
     "value": numbers.Real,
     None: type(None),
 }
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What no valid text has: it comes of bytes that were not UTF-8."""
 
 NO_LABEL = -1
 """Stored as the label where there is none, as GLUE does."""
@@ -176,7 +180,8 @@ class InMemory:
             texts that are no tuple of one or two.
         ValueError: If there is no record, an id occurs twice, some are pairs
             and some are not, there is no such kind of labels, a label is of
-            another kind or has no name, or names are not different strings.
+            another kind or has no name, names are not different strings, or a
+            text is no valid Unicode.
 
     Example:
 
@@ -270,3 +275,10 @@ def _check_record(record):
             "a pair; columns go to `from_columns`. "
             f"Received: {record!r:.200}"
         )
+    for row in (record, *record.views):
+        if SURROGATE.search("".join(row.texts)):
+            raise ValueError(
+                "Texts must be valid Unicode (a lone surrogate comes from "
+                "bytes that were not UTF-8). Received: example "
+                f"{record.example_id!r} with {row.texts!r:.80}"
+            )

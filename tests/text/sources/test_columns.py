@@ -160,6 +160,7 @@ def test_names_may_be_an_array(kind):
         ({"text": ["a"], "y": [-1]}, "counted from 0.*InMemory.records, 'val"),
         ({"train": {}, "test": {}}, "there are 'train', 'test'"),
         ({"text": "abc", "y": [0, 1, 1]}, "'text' must be a list.*: 'abc'"),
+        ({"text": ["a", "b\ud83d"], "y": [0, 1]}, "row 2: 'text' is no valid"),
         ({"text": ["a", "b"], "y": "01"}, "'y' must be a list"),
     ],
 )
@@ -202,6 +203,15 @@ def test_who_should_come_by_another_door(tmp_path):
 def test_records_that_are_none(record, message):
     with pytest.raises(TypeError, match=message):
         InMemory([record])
+
+
+@pytest.mark.parametrize(
+    ("texts", "view"), [("b\ud83d", "a"), ("a", "b\udc00")]
+)
+def test_texts_that_no_file_can_hold(texts, view):
+    record = Record("7", (texts,), views=(View((view,)),))
+    with pytest.raises(ValueError, match="valid Unicode.*example '7' with"):
+        InMemory([Record("6", ("a",)), record])
 
 
 @pytest.mark.parametrize(
