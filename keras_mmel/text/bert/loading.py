@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
+from keras_mmel.counts import check_count
 from keras_mmel.text.bert import huggingface
 from keras_mmel.text.bert import presets
 from keras_mmel.text.bert.networks import BertBackbone
@@ -145,6 +146,7 @@ def load_text_classifier(
 
     Reference: Devlin et al. 2019, https://arxiv.org/abs/1810.04805.
     """
+    num_classes = check_count("num_classes", num_classes, 1)
     directory = presets.find(preset)
     config = presets.read_config(directory)
     if "registered_name" in config:

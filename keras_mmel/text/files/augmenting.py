@@ -99,7 +99,10 @@ def write_augmented(
             "`from_columns(data, texts, label)` or `InMemory(records)`. "
             f"Received: source of type {type(source).__name__}"
         )
-    if hasattr(augmenter, "backbone"):
+    is_maker = callable(augmenter) and not hasattr(augmenter, "backbone")
+    if not (
+        augmenter is None or is_maker or hasattr(augmenter, "augment_stream")
+    ):
         raise TypeError(
             "`augmenter` must be one, as `MaskedLMAugmenter(masked_lm)`, or a "
             "function that makes it. "

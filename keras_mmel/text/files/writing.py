@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_mmel import extras
+from keras_mmel.counts import check_count
 from keras_mmel.text.files import directory as directories
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import encode
@@ -129,7 +130,7 @@ def make_manifest(
     return directories.Manifest(
         split=split,
         num_examples=len(source),
-        num_shards=num_shards,
+        num_shards=check_count("num_shards", num_shards),
         num_texts=source.num_texts,
         label_kind=source.label_kind,
         label_names=source.label_names,

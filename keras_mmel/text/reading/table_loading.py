@@ -71,7 +71,8 @@ def load_table(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        TypeError: If the tokenizer is that of another library.
+        TypeError: If the tokenizer is that of another library, or `data` is
+            something else.
         ValueError: If there are no ids and no tokenizer, what is in the cache
             is damaged, or there is nothing to be kept in one.
 
@@ -108,6 +109,12 @@ def load_table(
         tokenizer = encoder_for(files.manifest, tokenizer, max_length)
         if not as_text:
             return _table_of(files, tokenizer, max_length, cache)
+    if not hasattr(data, "read"):
+        raise TypeError(
+            "`data` must be the directory that `write_augmented` wrote, a "
+            "source, as `from_columns(data, texts, label)`, or a `TokenTable`. "
+            f"Received: {data!r:.80}"
+        )
     for note in getattr(data, "notes", ()):
         warnings.warn(f"{note}.", stacklevel=3)  # the line that calls a reader
     return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)

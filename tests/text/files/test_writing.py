@@ -235,6 +235,10 @@ def test_data_and_models_as_they_are_get_a_way(tmp_path, masked_lm):
         TypeError, match=r"`MaskedLMAugmenter\(masked_lm\)`.*Rec"
     ):
         files.write_augmented(tmp_path / "out", source, masked_lm)
+    with pytest.raises(TypeError, match="Received: augmenter of type int"):
+        files.write_augmented(tmp_path / "out", source, 4)
+    with pytest.raises(TypeError, match="`num_shards` must be an integer"):
+        files.write_augmented(tmp_path / "out", source, num_shards=1.0)
     with pytest.raises(ValueError, match="'value' or None. Received.*'klass'"):
         files.InMemory([files.Record("0", ("so good",), 1)], "klass")
 

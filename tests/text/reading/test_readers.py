@@ -279,6 +279,14 @@ class TestErrors:
             for data, count in ((table, 1), (table_of_3, 3)):
                 read(data, batch_size=2, **{name: count})
 
+    @pytest.mark.parametrize("data", [{"text": ["a"]}, ["folder"], None])
+    def test_what_is_no_data(self, data):
+        for read in (read_plain, read_augmented):
+            with pytest.raises(
+                TypeError, match="`data` must be.*from_columns.*Received: "
+            ):
+                read(data)
+
     def test_a_teacher_without_labels(self, table):
         with pytest.raises(ValueError, match="Received: teacher=True, labels="):
             read_plain(table, labels=False, teacher=True)
