@@ -41,7 +41,8 @@ class MaskedLMAugmenter:
     The samples of a text are pairwise distinct and differ from it: a sample
     that equals the original is left out, and the sample of the next rank
     follows as the last. A text gets fewer than `num_augmented` samples only
-    where nothing can be masked (an empty text, only unknown words).
+    where nothing can be masked (an empty text, only unknown words), or where
+    the vocabulary has no more words to offer.
 
     The masks depend on the text, its id and the settings alone. The same
     settings on the same machine give the same samples. `slots` and the other

@@ -173,7 +173,9 @@ def read_plain(
         batch_size: Examples per batch.
         seed: As of `read_augmented`.
         shuffle: As of `read_augmented`.
-        labels: Whether to yield labels. Give `False` where they are hidden.
+        labels: Whether to yield labels. Give `False` where they are hidden, -1
+            in the data; `from_tfds`, which refuses such labels, reads a test
+            split with `label=None`.
         teacher: As of `read_augmented`. Augmented views then have the
             teacher's prediction as their label and originals, in
             classification, the distribution that is 1 at their class: `y` is
