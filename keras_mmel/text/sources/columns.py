@@ -46,7 +46,7 @@ def from_columns(
     from keras_mmel.text.files import from_columns
 
     source = from_columns(
-        {"review": ["so good", "too long"], "stars": [5, 1]}, "review", "stars"
+        {"review": ["so good", "too long"], "good": [1, 0]}, "review", "good"
     )
     ```
     """

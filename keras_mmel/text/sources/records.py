@@ -12,7 +12,7 @@ from typing import Any
 from typing import Protocol
 
 # Integer classes, real values (regression), or no labels at all.
-_LABEL_TYPES = {
+_LABEL_TYPES: dict[str | None, type] = {
     "class": numbers.Integral,
     "value": numbers.Real,
     None: type(None),
@@ -229,11 +229,8 @@ class InMemory:
                 "All examples and views must have one text, or all of them "
                 "two. Received: both in one source"
             )
-        if label_kind == "value":  # 1 is a class to those who read it
-            self.records = [
-                dataclasses.replace(record, label=float(record.label))
-                for record in self.records
-            ]
+        if label_kind == "value":
+            self.records = list(map(_with_value, self.records))
         (self.num_texts,) = counts
         self.label_kind = label_kind
         self.label_names = names
@@ -261,6 +258,11 @@ class InMemory:
         for record in self.records:
             digest.update(repr(record).encode("utf-8", "surrogatepass"))
         return (self._description or {}) | {"records": digest.hexdigest()}
+
+
+def _with_value(record):
+    # Those who read labels take an integer for a class.
+    return dataclasses.replace(record, label=float(record.label))
 
 
 def _check_record(record):

@@ -126,7 +126,6 @@ def test_names_of_classes():
         [["no"], ["yes"]],
         np.array([0, 1]),
     ],
-    ids=repr,
 )
 def test_names_are_different_strings(names):
     """As those that `export_text_classifier` takes."""
