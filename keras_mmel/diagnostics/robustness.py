@@ -312,7 +312,10 @@ class _Classifier(_AnyModel):
             of_class = self.mask & (self.label == label)
             with np.errstate(invalid="ignore"):  # no example has such a view
                 values = self.right.sum(0, where=of_class) / of_class.sum(0)
-            cells = [f"{100 * value:.0f}" for value in values]
+            cells = [
+                "" if np.isnan(value) else f"{100 * value:.0f}"
+                for value in values
+            ]
             worst = np.nanargmin(values)
             if values[worst] < values[0]:
                 cells[worst] = {"marked": cells[worst]}

@@ -106,16 +106,18 @@ class ScoresByView(dict[str, float]):
 
         Returns:
             Rows of cells, accuracies and calibration errors in percent. An NLL
-            that is the loss is left out.
+            that is the loss is left out; a view that no example has has empty
+            cells.
         """
         names, losses = [*self.by_view], [*self.by_view["loss"].values()]
         nlls = [*self.by_view.get("nll", {}).values()]
         if nlls and np.allclose(nlls, losses, equal_nan=True):
             names.remove("nll")
-        rows: dict[str, dict] = {
-            view: {name: self.by_view[name][view] for name in names}
-            for view in self.view_names
-        }
+        rows: dict[str, dict] = {}
+        has_examples = self.view_values.mask.any(axis=0)
+        for view, is_there in zip(self.view_names, has_examples, strict=True):
+            row = {name: self.by_view[name][view] for name in names}
+            rows[view] = row if is_there else {}
         for heading, kind in (("mean", "mean"), ("worst of each", "worst")):
             rows[heading] = {n: self.get(f"{kind}_{n}") for n in names}
         if self.mean_prediction:

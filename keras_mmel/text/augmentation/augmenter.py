@@ -41,7 +41,8 @@ class MaskedLMAugmenter:
     The samples of a text are pairwise distinct and differ from it: a sample
     that equals the original is left out, and the sample of the next rank
     follows as the last. A text gets fewer than `num_augmented` samples only
-    where nothing can be masked (an empty text, only unknown words).
+    where nothing can be masked (an empty text, only unknown words), or where
+    the vocabulary has no more words to offer.
 
     The masks depend on the text, its id and the settings alone. The same
     settings on the same machine give the same samples. `slots` and the other
@@ -66,7 +67,7 @@ class MaskedLMAugmenter:
             length of the model where it is `None`. A longer text is cut
             before masks are chosen; `text` keeps what was cut off.
         num_beams: Fillings kept by beam search, `num_augmented + 1` where it
-            is `None`.
+            is `None`; refused where the search is greedy.
         slots: Rows of one call of the masked LM.
         tokenizer: The tokenizer of the masked LM, `masked_lm.tokenizer` where
             it is `None`.
@@ -140,6 +141,11 @@ class MaskedLMAugmenter:
         self.max_length = check_max_length(max_length, longest)
         if num_beams is None:
             num_beams = num_augmented + 1
+        elif search == "greedy":
+            raise ValueError(
+                '`num_beams` is of search="beam" alone. '
+                f"Received: num_beams={num_beams!r} with search={search!r}"
+            )
         self.num_beams = check_count("num_beams", num_beams, num_augmented)
         self.search = search
         self._masking = masking.Masking(

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from keras_mmel.text.bert.networks import need_tensorflow
+
 
 class Dense(NamedTuple):
     """Kernel (inputs, outputs) and bias (outputs,)."""
@@ -98,11 +100,7 @@ def take_encoder(masked_lm: keras.Model, dtype: str = "float32") -> Encoder:
     encoder = take_encoder(load_masked_lm("hf://google-bert/bert-base-cased"))
     ```
     """
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            "The masked LM must run on Keras's TensorFlow backend. "
-            f"Received: backend {keras.backend.backend()!r}"
-        )
+    need_tensorflow("augmentation by a masked LM")
     try:
         backbone, head = masked_lm.backbone, masked_lm.masked_lm_head
         return Encoder(

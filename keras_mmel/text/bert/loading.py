@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_mmel import extras
+from keras_mmel.counts import check_count
 from keras_mmel.text.bert import huggingface
 from keras_mmel.text.bert import presets
 from keras_mmel.text.bert.networks import BertBackbone
@@ -145,6 +146,7 @@ def load_text_classifier(
 
     Reference: Devlin et al. 2019, https://arxiv.org/abs/1810.04805.
     """
+    num_classes = check_count("num_classes", num_classes, 1)
     directory = presets.find(preset)
     config = presets.read_config(directory)
     if "registered_name" in config:
@@ -245,6 +247,13 @@ def _encoder(directory, config, dropout=None):
             "The tokenizer must be that of the model: of `vocab_size` pieces, "
             f"or at most {_MOST_PADDING} fewer. Received: vocab_size={rows}, "
             f"{pieces} pieces in {str(directory)!r}"
+        )
+    if tokenizer.added_special:
+        _LOGGER.warning(
+            "%s has the special tokens %s: in a text they are text, and cut "
+            "into pieces",
+            directory,
+            ", ".join(tokenizer.added_special),
         )
     return backbone, tokenizer
 

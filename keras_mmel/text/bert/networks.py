@@ -31,6 +31,20 @@ _ACTIVATIONS = {
 }
 
 
+def need_tensorflow(what: str) -> None:
+    """Raises RuntimeError unless Keras runs on TensorFlow.
+
+    Args:
+        what: What is done with a network and needs it.
+    """
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise RuntimeError(
+            f"{what} needs Keras on TensorFlow (environment variable "
+            f"KERAS_BACKEND=tensorflow). Received: Keras on {backend}"
+        )
+
+
 def activation(hidden_act: str) -> Callable:
     """Finds the Keras activation for a Hugging Face name.
 

@@ -154,6 +154,10 @@ class Tokenizer:
         tokenizer: A `tokenizers.Tokenizer` with a WordPiece model that has
             `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` and `[MASK]`. It is copied.
 
+    Attributes:
+        added_special: Special tokens beside these five, such as `[E1]`: they
+            have ids that no text gives.
+
     Raises:
         ValueError: If the model is not WordPiece, or a special token is not
             in the vocabulary.
@@ -215,6 +219,7 @@ class Tokenizer:
                 "cannot be served; append them to the vocabulary, as pieces. "
                 f"Received: the added tokens {matched[:5]}"
             )
+        self.added_special: list[str] = sorted(banned.difference(SPECIAL))
         banned.update(SPECIAL, [""])
         is_banned = [
             piece in banned or _UNUSED.fullmatch(piece) is not None

@@ -62,7 +62,8 @@ def write_augmented(
 
     Raises:
         ValueError: If the directory is that of a run with other settings,
-            which are named, or a setting is out of its range.
+            which are named, a setting is out of its range, or records have
+            views already and there is an augmenter.
         OSError: If the disk is full; no half file is left.
         TypeError: If `source` or `augmenter` is none, or pickle cannot send
             them to processes.
@@ -98,7 +99,10 @@ def write_augmented(
             "`from_columns(data, texts, label)` or `InMemory(records)`. "
             f"Received: source of type {type(source).__name__}"
         )
-    if hasattr(augmenter, "backbone"):
+    is_maker = callable(augmenter) and not hasattr(augmenter, "backbone")
+    if not (
+        augmenter is None or is_maker or hasattr(augmenter, "augment_stream")
+    ):
         raise TypeError(
             "`augmenter` must be one, as `MaskedLMAugmenter(masked_lm)`, or a "
             "function that makes it. "
@@ -175,6 +179,12 @@ def _augment(augmenter, records):
     stream = ((record.example_id, record.texts) for record in ahead)
     sample_lists = augmenter.augment_stream(stream)
     for record, samples in zip(behind, sample_lists, strict=True):
+        if record.views:
+            raise ValueError(
+                "`source` must have no views where an `augmenter` makes some; "
+                "`augmenter=None` writes those that are there. Received: "
+                f"{len(record.views)} views of example {record.example_id!r}"
+            )
         texts = [as_text(record.texts)]
         (original,) = augmenter.tokenizer.encode(texts, augmenter.max_length)
         token_ids = tuple(original.token_ids)

@@ -5,7 +5,6 @@ by slashes, and a list of lists is stored flat beside the lengths of its rows.
 """
 
 import itertools
-import numbers
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,18 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_mmel import extras
+from keras_mmel.text.sources.records import NO_LABEL
 from keras_mmel.text.sources.records import Record
 from keras_mmel.text.sources.records import View
-
-# Integer classes, real values (regression), or no labels at all.
-_LABEL_TYPES = {
-    "class": numbers.Integral,
-    "value": numbers.Real,
-    None: type(None),
-}
-
-NO_LABEL = -1
-"""Stored as the label where there is none, as GLUE does."""
+from keras_mmel.text.sources.records import check_label
 
 _BYTES, _INTS, _FLOATS = "bytes_list", "int64_list", "float_list"
 _TEXTS = ("text_a", "text_b")
@@ -122,7 +113,8 @@ def encode(
 
     views = record.views
     put("example_id", [record.example_id.encode()], _BYTES)
-    label = _check_label(record, label_kind, num_classes)
+    check_label(record, label_kind, num_classes)
+    label = NO_LABEL if label_kind is None else record.label
     put("label", [label], _FLOATS if label_kind == "value" else _INTS)
     put("token_ids", record.token_ids, _INTS)
     put("teacher", record.teacher, _FLOATS)
@@ -224,21 +216,6 @@ def decode_columns(
         teacher,
         teacher_lengths.astype(np.int64),
     )
-
-
-def _check_label(record, label_kind, num_classes):
-    """Gives the label as it is stored."""
-    label, kind = record.label, _LABEL_TYPES[label_kind]
-    fits = isinstance(label, kind) and not isinstance(label, bool)
-    if label_kind == "class" and fits and num_classes:
-        fits = NO_LABEL <= label < num_classes
-    if not fits:
-        classes = f", of {num_classes} classes" if num_classes else ""
-        raise ValueError(
-            f"The label of example {record.example_id!r} must be as its "
-            f"source says: {label_kind!r}{classes}. Received: {label!r}"
-        )
-    return NO_LABEL if label_kind is None else label
 
 
 def _both_texts(row, record):

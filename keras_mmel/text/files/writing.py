@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_mmel import extras
+from keras_mmel.counts import check_count
 from keras_mmel.text.files import directory as directories
 from keras_mmel.text.files import shards
 from keras_mmel.text.files.format import encode
@@ -129,7 +130,7 @@ def make_manifest(
     return directories.Manifest(
         split=split,
         num_examples=len(source),
-        num_shards=num_shards,
+        num_shards=check_count("num_shards", num_shards),
         num_texts=source.num_texts,
         label_kind=source.label_kind,
         label_names=source.label_names,
@@ -137,19 +138,35 @@ def make_manifest(
     )
 
 
-def _check_lone_shards(directory, manifest, source, function):
-    """Looks at shards without a manifest: their first records, made anew."""
+def first_records(
+    directory: str | os.PathLike, manifest: directories.Manifest
+) -> Iterator[tuple[str, range, bytes]]:
+    """Reads the first record of each shard that is there.
+
+    Args:
+        directory: Of the files.
+        manifest: Which shards there are to be.
+
+    Yields:
+        The name of a shard, the numbers of its examples, and the record.
+    """
+    directory = shards.as_path(directory)
     names = set(shards.names_in(directory))
     for name, numbers in manifest.shards().items():
         if name in names:
-            stored = next(shards.read_shard(directory / name, len(numbers)))
-            if [stored] != list(_encoded(source, function, numbers[:1])):
-                raise ValueError(
-                    f"`directory` must have {directories.MANIFEST!r} beside "
-                    "its shards, or shards of the same settings; delete it to "
-                    f"begin anew. Received: {str(directory)!r}, where {name!r} "
-                    "is other"
-                )
+            records_of_shard = shards.read_shard(directory / name, len(numbers))
+            yield name, numbers, next(records_of_shard)
+
+
+def _check_lone_shards(directory, manifest, source, function):
+    """Looks at shards without a manifest: their first records, made anew."""
+    for name, numbers, stored in first_records(directory, manifest):
+        if [stored] != list(_encoded(source, function, numbers[:1])):
+            raise ValueError(
+                f"`directory` must have {directories.MANIFEST!r} beside its "
+                "shards, or shards of the same settings; delete it to begin "
+                f"anew. Received: {str(directory)!r}, where {name!r} is other"
+            )
 
 
 def _encoded(source, function, numbers):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 
 import numpy as np
 import tensorflow as tf
@@ -57,7 +58,8 @@ def read_augmented(
         directory: What `write_augmented` wrote, or a `TokenTable` of it.
         tokenizer: The tokenizer of the model to train; `None` takes the ids in
             the files. Where its fingerprint is that of the files their ids
-            are taken as well, else their texts are encoded.
+            are taken as well, unless the augmenter cut them to a smaller
+            `max_length`; else their texts are encoded.
         num_views: Size of a group, the original included.
         batch_size: Groups per batch.
         seed: The seed of the run.
@@ -82,7 +84,8 @@ def read_augmented(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        ValueError: If a count, the labels, or the teacher do not fit.
+        ValueError: If a count, the labels, or the teacher do not fit, or no
+            example has a view.
 
     Example:
 
@@ -111,6 +114,7 @@ def read_augmented(
     table = table_loading.load_table(
         directory, tokenizer, max_length=max_length, as_text=as_text
     )
+    _check_views("num_views", num_views, table)
     labels = _labels(table)
     predictions = _teacher(table, teacher)
     # All batches have one structure: where any group is short, each has a mask.
@@ -169,7 +173,9 @@ def read_plain(
         batch_size: Examples per batch.
         seed: As of `read_augmented`.
         shuffle: As of `read_augmented`.
-        labels: Whether to yield labels. Give `False` where they are hidden.
+        labels: Whether to yield labels. Give `False` where they are hidden, -1
+            in the data; `from_tfds`, which refuses such labels, reads a test
+            split with `label=None`.
         teacher: As of `read_augmented`. Augmented views then have the
             teacher's prediction as their label and originals, in
             classification, the distribution that is 1 at their class: `y` is
@@ -185,8 +191,9 @@ def read_plain(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        ValueError: If a count, the labels or the teacher do not fit; a label
-            of -1 is one that is hidden.
+        ValueError: If a count, the labels or the teacher do not fit, or
+            `views` is above 1 where no example has a view; a label of -1 is
+            one that is hidden.
 
     Example:
 
@@ -204,7 +211,13 @@ def read_plain(
     table = table_loading.load_table(
         data, tokenizer, max_length=max_length, as_text=as_text
     )
+    _check_views("views", views, table)
     targets = _labels(table) if labels else None
+    if teacher is True and not labels:
+        raise ValueError(
+            "`teacher` gives labels, so that `labels` must be True. "
+            "Received: teacher=True, labels=False"
+        )
     predictions = _teacher(table, teacher)
     if labels and predictions is not None:
         targets = _own_targets(table, predictions)
@@ -225,6 +238,21 @@ def read_plain(
         return x, y
 
     return batches.make_batches(table, choose, finish, batching)
+
+
+def _check_views(name, count, table):
+    """Raises where there is no augmented view, and warns where few are."""
+    largest = table.views.max()
+    if largest == 1 < count:
+        raise ValueError(
+            f"`{name}` above 1 needs augmented views, which "
+            "`write_augmented(directory, source, augmenter)` writes. "
+            f"Received: {name}={count} for {len(table)} examples without one"
+        )
+    if largest < count:
+        warnings.warn(
+            f"{name}={count}: the largest group has {largest}.", stacklevel=3
+        )
 
 
 def _labels(table):

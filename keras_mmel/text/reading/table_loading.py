@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import pathlib
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -52,8 +53,10 @@ def load_table(
             returned as it is, and has its tokenizer and its lengths.
         tokenizer: The tokenizer of the model; a source of texts alone needs
             one. `None` takes the ids in the files, and so does one with the
-            fingerprint of the tokenizer that they were made with.
-        max_length: Longest text or pair, special tokens included.
+            fingerprint of the tokenizer that they were made with, unless the
+            augmenter cut them to a smaller `max_length`.
+        max_length: Longest text or pair, special tokens included; without a
+            tokenizer none is longer than the files have it.
         as_text: Whether to keep the texts, for a model whose preprocessor makes
             token ids of them.
         cache: A folder on a disk, such as that of the files, in which the table
@@ -68,7 +71,8 @@ def load_table(
 
     Raises:
         FileNotFoundError: If there are no such files.
-        TypeError: If the tokenizer is that of another library.
+        TypeError: If the tokenizer is that of another library, or `data` is
+            something else.
         ValueError: If there are no ids and no tokenizer, what is in the cache
             is damaged, or there is nothing to be kept in one.
 
@@ -101,9 +105,18 @@ def load_table(
     # Files say which tokenizer made their ids.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
-        data, tokenizer = files, encoder_for(files.manifest, tokenizer)
+        data = files
+        tokenizer = encoder_for(files.manifest, tokenizer, max_length)
         if not as_text:
             return _table_of(files, tokenizer, max_length, cache)
+    if not hasattr(data, "read"):
+        raise TypeError(
+            "`data` must be the directory that `write_augmented` wrote, a "
+            "source, as `from_columns(data, texts, label)`, or a `TokenTable`. "
+            f"Received: {data!r:.80}"
+        )
+    for note in getattr(data, "notes", ()):
+        warnings.warn(f"{note}.", stacklevel=3)  # the line that calls a reader
     return make_table(data.read(0, len(data)), tokenizer, max_length, as_text)
 
 
@@ -143,22 +156,25 @@ def check_for_no_ids(tokenizer: Tokenizer | None, max_length: int) -> None:
 
 
 def encoder_for(
-    manifest: Manifest, tokenizer: Tokenizer | None
+    manifest: Manifest, tokenizer: Tokenizer | None, max_length: int
 ) -> Tokenizer | None:
     """Which tokenizer has to encode the texts of files, if any.
 
     Args:
-        manifest: That of the files, which tells their augmenter's tokenizer.
+        manifest: That of the files, which tells their augmenter's tokenizer
+            and its `max_length`.
         tokenizer: The tokenizer of the model, or `None`.
+        max_length: As of `load_table`.
 
     Returns:
         The tokenizer, or `None` where the ids in the files are to be taken:
-        it made them, or there is none.
+        it made them, no shorter than asked for, or there is none.
     """
-    made_by = manifest.made.get("augmenter", {}).get("tokenizer")
-    if tokenizer is None or tokenizer.fingerprint == made_by:
-        return None
-    return tokenizer
+    made_by = manifest.made.get("augmenter", {})
+    is_same = tokenizer and tokenizer.fingerprint == made_by.get("tokenizer")
+    # Ids that were cut shorter are not all that is asked for.
+    longest = made_by.get("max_length") or max_length
+    return None if is_same and longest >= max_length else tokenizer
 
 
 def make_table(

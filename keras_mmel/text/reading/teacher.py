@@ -15,7 +15,11 @@ import tensorflow as tf
 from keras_mmel.losses.soft_targets import REGRESSION_GAP
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.tasks import preprocessing
+from keras_mmel.text.bert.networks import need_tensorflow
+from keras_mmel.text.files import directory as directories
+from keras_mmel.text.files import shards
 from keras_mmel.text.files import writing
+from keras_mmel.text.files.format import decode
 from keras_mmel.text.files.reader import AugmentedFiles
 from keras_mmel.text.reading import batches
 from keras_mmel.text.reading import table_loading
@@ -45,7 +49,8 @@ def label_augmented(
     How many originals it gives their label is printed: a few more than chance
     would are a teacher whose classes have another order, or none at all.
     The ids in the files are used where the teacher has the tokenizer that
-    made them; else its own tokenizer encodes the texts.
+    made them, and they were cut no shorter than `max_length`; else its own
+    tokenizer encodes the texts.
 
     A run that was stopped goes on when the same call is made again, as that
     of `write_augmented`.
@@ -71,8 +76,10 @@ def label_augmented(
     Raises:
         FileNotFoundError: If the directory holds no augmented examples.
         TypeError: If `teacher` takes no texts.
+        RuntimeError: If it is of `load_text_classifier`, and Keras is not on
+            TensorFlow.
         ValueError: If the teacher does not fit the labels in the files, or
-            `out` belongs to a run with other settings.
+            `out` belongs to a run with other settings or another teacher.
 
     Example:
 
@@ -103,7 +110,8 @@ def label_augmented(
             "max_length": getattr(preprocessor, "sequence_length", None),
         }
     else:
-        encoder = table_loading.encoder_for(manifest, tokenizer)
+        need_tensorflow("labelling by a BERT of `load_text_classifier`")
+        encoder = table_loading.encoder_for(manifest, tokenizer, max_length)
         from_logits = True
         outputs_of = predictor(teacher, batch_size)
         facts = {"tokenizer": tokenizer.fingerprint, "max_length": max_length}
@@ -120,13 +128,17 @@ def label_augmented(
             agrees.extend(_agreement(table, predictions))
             yield from _with_predictions(block, predictions)
 
-    # Two teachers' files differ in this, and so never mix in one directory.
+    # Where two teachers differ in weights, `write_records` keeps their files
+    # apart; where they do not, what they say must.
     facts["model"] = weights_hash(teacher)
+    made = manifest.made | {"teacher": facts}
+    _check_stored(out, files, made, label)
+    agrees.clear()
     written = writing.write_records(
         out,
         files,
         label,
-        made=manifest.made | {"teacher": facts},
+        made=made,
         num_shards=manifest.num_shards,
         shard=shard,
         split=manifest.split,
@@ -139,6 +151,35 @@ def label_augmented(
             flush=True,
         )
     return written
+
+
+def _check_stored(out, files, made, label):
+    """Asks a teacher for a record that is in `out` already, if there is one."""
+    if not (shards.as_path(out) / directories.MANIFEST).exists():
+        return
+    manifest = directories.read_manifest(out)
+    if manifest.made != made:
+        return  # `write_records` names what differs
+    stored_records = writing.first_records(out, manifest)
+    for name, numbers, stored in itertools.islice(stored_records, 1):
+        example = files.read(numbers.start, numbers.start + 1)
+        predictions = _predictions_of(next(label(example)))
+        record = decode(stored, manifest.label_kind, manifest.num_texts)
+        expected = _predictions_of(record)
+        # Of another machine or precision they differ a little.
+        if predictions.shape != expected.shape or not np.allclose(
+            predictions, expected, atol=1e-2
+        ):
+            raise ValueError(
+                "`out` must be new, or of a run with the same teacher; name "
+                "another one, or delete it to begin anew. Received: "
+                f"{str(out)!r}, where another teacher made {name!r}"
+            )
+
+
+def _predictions_of(record):
+    """Those of the original and of its views, (rows, classes or 1)."""
+    return np.array([row.teacher for row in (record, *record.views)])
 
 
 def _agreement(table, predictions):
@@ -208,7 +249,8 @@ def _check_outputs(outputs, manifest):
     else:
         # Without labels in the files any teacher will do.
         fits = outputs != 1 or manifest.label_kind is None
-        expected = "several classes"
+        expected = "several classes (or, for values, the files are written "
+        expected += "anew, of `InMemory(source.records, 'value')`)"
     if not fits:
         raise ValueError(
             f"`teacher` must have {expected}, as the labels in the files. "

@@ -10,8 +10,10 @@ import tensorflow as tf
 
 from keras_mmel.mmel_model import MMELModel
 from keras_mmel.text.bert.networks import BertTextClassifier
+from keras_mmel.text.bert.networks import need_tensorflow
 from keras_mmel.text.bert.tokenizer import check_max_length
 from keras_mmel.text.serving.graph_tokenizer import GraphTokenizer
+from keras_mmel.text.sources.records import check_names
 
 
 def export_text_classifier(
@@ -79,15 +81,11 @@ def export_text_classifier(
             "`path` must not exist, or be a SavedModel with `overwrite=True`. "
             f"Received: {path}"
         )
-    if keras.config.backend() != "tensorflow":
-        raise RuntimeError(
-            "a SavedModel is written with Keras on TensorFlow (environment "
-            "variable KERAS_BACKEND=tensorflow). Received: Keras on "
-            f"{keras.config.backend()}"
-        )
+    need_tensorflow("a SavedModel")
     classifier = _classifier_of(model)
+    label_names = check_names(label_names)
     if label_names is not None:
-        label_names = _check_names(label_names, classifier.num_classes)
+        _check_count(label_names, classifier.num_classes)
     longest = classifier.backbone.max_sequence_length
     max_length = check_max_length(max_length, longest)
     inputs = ["text_a", "text_b"] if pairs else ["text"]
@@ -124,18 +122,14 @@ def _write(archive, path):
         written.rename(path)
 
 
-def _check_names(label_names, classes):
-    # Of a string, a sequence as well, every letter would be a name.
-    names = [] if isinstance(label_names, str) else list(label_names)
-    different = {name for name in names if isinstance(name, str)}
+def _check_count(label_names, classes):
     # One output is a regression, and its value has no name.
-    if classes == 1 or not classes == len(different) == len(names):
+    if classes == 1 or classes != len(label_names):
         raise ValueError(
-            "`label_names` must be different strings, one for each class of "
-            "the model, and None for a regression. Received: label_names="
-            f"{label_names!r} for a model with {classes} outputs"
+            "`label_names` must be one for each class of the model, and None "
+            f"for a regression. Received: label_names={label_names!r} for a "
+            f"model with {classes} outputs"
         )
-    return names
 
 
 def _archive(classifier, tokenize, inputs, label_names):

@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_mmel.text.sources import plain
 from keras_mmel.text.sources.records import InMemory
+from keras_mmel.text.sources.records import check_names
 from keras_mmel.text.sources.tables import Table
 
 
@@ -28,7 +29,8 @@ def from_columns(
         texts: The column with the text, or the two of a pair.
         label: The column with the labels, by the rules of `from_csv`. A missing
             one (NaN) is as an empty cell.
-        label_names: As in `from_csv`; a `datasets.Dataset` has its own.
+        label_names: As in `from_csv`; a `datasets.Dataset` has its own, and
+            others are refused.
 
     Returns:
         A source for `write_augmented` and `read_plain`.
@@ -44,7 +46,7 @@ def from_columns(
     from keras_mmel.text.files import from_columns
 
     source = from_columns(
-        {"review": ["so good", "too long"], "stars": [5, 1]}, "review", "stars"
+        {"review": ["so good", "too long"], "good": [1, 0]}, "review", "good"
     )
     ```
     """
@@ -63,23 +65,30 @@ def from_columns(
     table = Table(kind, "row", tuple(names))
     wanted = columns if label is None else (*columns, label)
     table.require(*wanted)
-    values = [_values(data[name]) for name in wanted]
+    values = [_values(table, name, data[name]) for name in wanted]
     sizes = set(map(len, values))
     if len(sizes) > 1 or sizes == {0}:
         table.fail(f"columns of one length, not empty. Received: {sizes}")
     for number, cells in enumerate(zip(*values, strict=True), start=1):
         table.add(number, zip(wanted, cells, strict=True))
     features = getattr(data, "features", None)
-    if label_names is None and isinstance(features, Mapping):
-        label_names = getattr(features.get(label), "names", None)
-        table.label_kind = "class" if label_names else None
+    feature = features.get(label) if isinstance(features, Mapping) else None
+    if own_names := getattr(feature, "names", None):
+        if tuple(own_names) != (check_names(label_names) or tuple(own_names)):
+            raise ValueError(
+                "`label_names` must be None, or those that `data` has for "
+                f"{label!r}: {own_names}. Received: label_names={label_names!r}"
+            )
+        label_names, table.label_kind = own_names, "class"
     return plain.one_a_row(table, columns, label, label_names=label_names)
 
 
-def _values(column):
-    for name in ("to_pylist", "tolist", "to_list"):
-        if hasattr(column, name):
-            column = getattr(column, name)()
+def _values(table, name, column):
+    if isinstance(column, str):  # its letters would be rows
+        table.fail(f"{name!r} must be a list. Received: {column!r:.40}")
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(column, method):
+            column = getattr(column, method)()
             break
     return [_plain(value) for value in column]
 

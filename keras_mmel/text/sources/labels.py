@@ -2,8 +2,10 @@
 
 import collections
 import contextlib
+import itertools
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from keras_mmel.text.sources.records import Source
 from keras_mmel.text.sources.tables import Row
@@ -64,9 +66,52 @@ def read_labels(
             row.fail(
                 f"{column!r} must be a class, counted from 0, and have a name "
                 f"if any has. Received: {value}; if it stands for a hidden "
-                "label, read the data without labels"
+                "label, read the data without labels; values (regression) that "
+                "are integers go to `InMemory(records, 'value')`"
             )
     return "class", names, list(map(int, values))
+
+
+def notes_on_labels(
+    kind: str | None, names: Sequence[str] | None, labels: Sequence[Any]
+) -> list[str]:
+    """Tells what was made of labels without given names, and may be wrong.
+
+    Args:
+        kind: As `read_labels` returns it.
+        names: Likewise.
+        labels: Likewise.
+
+    Returns:
+        Sentences for the user.
+    """
+    if kind == "value" and all(map(float.is_integer, labels)):
+        why = "some are negative"
+        if min(labels) >= 0:
+            why = f"more than {_MOST_FLOAT_CLASSES} differ, written as 1.0"
+        return [
+            f"labels are whole numbers, read as values (regression): {why}; "
+            "classes are integers, counted from 0, or have `label_names`"
+        ]
+    if kind != "class":
+        return []
+    if names:
+        order = ", ".join(f"{i} {name}" for i, name in enumerate(names[:10]))
+        more = ", ..." if len(names) > 10 else ""
+        return [
+            f"labels are words, numbered in alphabetical order ({order}{more}):"
+            " data that lack one of them need `label_names`"
+        ]
+    classes = set(labels)
+    missing = max(classes) + 1 - len(classes)
+    if not missing:
+        return []
+    first = next(i for i in itertools.count() if i not in classes)
+    return [
+        f"{missing} of {missing + len(classes)} classes have no example, "
+        f"the first is {first}: labels are counted from 0, and others need "
+        "`label_names`"
+    ]
 
 
 def describe_labels(source: Source) -> str:
@@ -93,7 +138,8 @@ def describe_labels(source: Source) -> str:
 def _read(row, column, names):
     """Reads a label: `None`, a whole number, a number, or a word.
 
-    With names it is the number of a class, or the row is refused.
+    With names it is the number of a class, or the row is refused: what the
+    label is called, or else its place among names that are no numbers.
     """
     value = row.get(column)
     if isinstance(value, str):
@@ -107,7 +153,14 @@ def _read(row, column, names):
         with contextlib.suppress(ValueError):
             value = int(value) if _INTEGER.fullmatch(value) else float(value)
     if names:
-        if not isinstance(value, int | float) or value not in range(len(names)):
+        # pandas has 1.0 for 1 in a column where a label is missing.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if str(value) in names:
+            return names.index(str(value))
+        is_place = isinstance(value, int) and value in range(len(names))
+        # Where names are numbers, a number is a name.
+        if not is_place or _INTEGER.fullmatch(names[value]):
             row.fail(
                 f"{column!r} is none of the label names {', '.join(names)}. "
                 f"Received: {row.get(column)!r:.40}"

@@ -4,14 +4,15 @@ In plain and in wide form a row is an example, without views or with them; in
 long form, as other tools write augmented text, a row is a view.
 """
 
-import itertools
 import pathlib
 from collections.abc import Sequence
 
+from keras_mmel.text.sources.labels import notes_on_labels
 from keras_mmel.text.sources.labels import read_labels
 from keras_mmel.text.sources.records import InMemory
 from keras_mmel.text.sources.records import Record
 from keras_mmel.text.sources.records import View
+from keras_mmel.text.sources.records import check_names
 from keras_mmel.text.sources.tables import Row
 from keras_mmel.text.sources.tables import Table
 from keras_mmel.text.sources.tables import Texts
@@ -39,7 +40,8 @@ def from_csv(
         label: The column with the labels. Where all are whole numbers they
             are classes, counted from 0 (written as `1.0`, if there are at most
             20 of them); where all are numbers, values (regression); else
-            words, which are numbered in alphabetical order.
+            words, which are numbered in alphabetical order: give `label_names`
+            where another file has others of them.
         id: The column with the ids, unique; the number of the row, from 0,
             where it is `None`.
         views: Augmented text of another tool, if there is any: one column
@@ -57,7 +59,7 @@ def from_csv(
     Raises:
         ValueError: If a column or a value is missing or of another kind, an
             id occurs twice, or bytes are not UTF-8; the file and the line
-            are named.
+            are named. If `label_names` are not different strings.
 
     Example:
 
@@ -237,6 +239,7 @@ def as_source(
     """
     rows = [row for _, row, _, _ in groups]
     table = rows[0].table
+    label_names = check_names(label_names)
     kind, names, labels = read_labels(rows, label, label_names)
     records, line_by_id, num_dropped = [], {}, 0
     for group, value in zip(groups, labels, strict=True):
@@ -251,15 +254,8 @@ def as_source(
         of_example = tuple(map(View, new_views))
         records.append(Record(example_id, texts, value, views=of_example))
     notes = []
-    numbered = kind == "class" and not names
-    classes = {int(label or 0) for label in labels} if numbered else set()
-    if missing := max(classes, default=-1) + 1 - len(classes):
-        first = next(i for i in itertools.count() if i not in classes)
-        notes.append(
-            f"{missing} of {missing + len(classes)} classes have no example, "
-            f"the first is {first}: labels are counted from 0, and others need "
-            "`label_names`"
-        )
+    if not label_names and table.label_kind != "value":
+        notes = notes_on_labels(kind, names, labels)
     empty = [
         r.line for _, r, texts, _ in groups if not all(map(str.strip, texts))
     ]

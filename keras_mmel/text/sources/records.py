@@ -2,11 +2,27 @@
 
 import dataclasses
 import hashlib
+import math
+import numbers
+import re
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
+
+# Integer classes, real values (regression), or no labels at all.
+_LABEL_TYPES: dict[str | None, type] = {
+    "class": numbers.Integral,
+    "value": numbers.Real,
+    None: type(None),
+}
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What no valid text has: it comes of bytes that were not UTF-8."""
+
+NO_LABEL = -1
+"""Stored as the label where there is none, as GLUE does."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +69,63 @@ class Record:
 def as_text(texts: tuple[Any, ...]) -> Any:
     """Gives the texts of a record as tokenizers take them: one, or a pair."""
     return texts[0] if len(texts) == 1 else texts
+
+
+def check_names(label_names: Any) -> tuple[str, ...] | None:
+    """Returns the names of classes as a tuple, or raises.
+
+    Args:
+        label_names: A list of different strings, or an array or a Series of
+            them; `None` for no names.
+
+    Returns:
+        The names, or `None`.
+
+    Raises:
+        ValueError: If it is something else.
+    """
+    if label_names is None:
+        return None
+    # Of a string, every letter would be a name; of a dict, every key.
+    is_row = isinstance(label_names, Sequence) or hasattr(
+        label_names, "__array__"
+    )
+    is_list = is_row and not isinstance(label_names, str)
+    names = list(label_names) if is_list else []
+    different = {name for name in names if isinstance(name, str)}
+    if not 0 < len(different) == len(names):
+        raise ValueError(
+            "`label_names` must be a list of different strings, a name for "
+            "each class in their order, '4' for 4. "
+            f"Received: label_names={label_names!r}"
+        )
+    return tuple(map(str, names))
+
+
+def check_label(
+    record: Record, label_kind: str | None, num_classes: int | None
+) -> None:
+    """Raises ValueError where a label is of another kind than its source says.
+
+    Args:
+        record: The record.
+        label_kind: "class", "value" or `None`.
+        num_classes: Number of classes, where they have names; a label of -1 is
+            a hidden one.
+    """
+    label: Any = record.label
+    is_bool = isinstance(label, bool)
+    fits = isinstance(label, _LABEL_TYPES[label_kind]) and not is_bool
+    if fits and label_kind == "class" and num_classes:
+        fits = NO_LABEL <= label < num_classes
+    if fits and label_kind == "value":
+        fits = math.isfinite(label)
+    if not fits:
+        classes = f", of {num_classes} classes" if num_classes else ""
+        raise ValueError(
+            f"The label of example {record.example_id!r} must be as its source "
+            f"says: label_kind={label_kind!r}{classes}. Received: {label!r}"
+        )
 
 
 class Source(Protocol):
@@ -106,7 +179,9 @@ class InMemory:
         TypeError: If they hold something else: an id that is no string, or
             texts that are no tuple of one or two.
         ValueError: If there is no record, an id occurs twice, some are pairs
-            and some are not, or there is no such kind of labels.
+            and some are not, there is no such kind of labels, a label is of
+            another kind or has no name, names are not different strings, or a
+            text is no valid Unicode.
 
     Example:
 
@@ -132,6 +207,7 @@ class InMemory:
                 "`label_kind` must be 'class', 'value' or None. "
                 f"Received: label_kind={label_kind!r}"
             )
+        names = check_names(label_names)
         self.records = list(records)
         if not self.records:
             raise ValueError("There must be examples. Received: none")
@@ -139,6 +215,8 @@ class InMemory:
         counts = set()
         for number, record in enumerate(self.records):
             _check_record(record)
+            if label_kind is not None:
+                check_label(record, label_kind, len(names or ()))
             counts.add(len(record.texts))
             counts.update(len(view.texts) for view in record.views)
             first = number_by_id.setdefault(record.example_id, number)
@@ -152,9 +230,11 @@ class InMemory:
                 "All examples and views must have one text, or all of them "
                 "two. Received: both in one source"
             )
+        if label_kind == "value":
+            self.records = list(map(_with_value, self.records))
         (self.num_texts,) = counts
         self.label_kind = label_kind
-        self.label_names = tuple(label_names) if label_names else None
+        self.label_names = names
         self.notes = tuple(notes)
         self._description = description
 
@@ -181,6 +261,11 @@ class InMemory:
         return (self._description or {}) | {"records": digest.hexdigest()}
 
 
+def _with_value(record):
+    # Those who read labels take an integer for a class.
+    return dataclasses.replace(record, label=float(record.label))
+
+
 def _check_record(record):
     fits = isinstance(record, Record) and isinstance(record.example_id, str)
     for row in (record, *record.views) if fits else ():
@@ -193,3 +278,10 @@ def _check_record(record):
             "a pair; columns go to `from_columns`. "
             f"Received: {record!r:.200}"
         )
+    for row in (record, *record.views):
+        if SURROGATE.search("".join(row.texts)):
+            raise ValueError(
+                "Texts must be valid Unicode (a lone surrogate comes from "
+                "bytes that were not UTF-8). Received: example "
+                f"{record.example_id!r} with {row.texts!r:.80}"
+            )

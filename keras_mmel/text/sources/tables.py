@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 from typing import NoReturn
 
+from keras_mmel.text.sources.records import SURROGATE
+
 Texts = tuple[str, ...]
 """The text of an example or a view, or both texts of a pair."""
 
@@ -99,6 +101,11 @@ class Row(dict):
     def _text(self, value, column):
         if not isinstance(value, str):
             self.fail(f"{column!r} is no text. Received: {value!r:.40}")
+        if SURROGATE.search(value):
+            self.fail(
+                f"{column!r} is no valid Unicode: a lone surrogate comes from "
+                f"bytes that were not UTF-8. Received: {value!r:.40}"
+            )
         return value
 
 
@@ -143,12 +150,14 @@ class Table:
         raise BadFile(f"{self.path}{place}: {problem}")
 
     def require(self, *columns: str | None) -> None:
-        """Raises `BadFile` unless there are these columns."""
+        """Raises `BadFile` unless there are these columns, each once."""
         header = 1 if isinstance(self.path, pathlib.Path) else None
         for name in columns:
             if name is not None and name not in self.columns:
                 names = ", ".join(map(repr, self.columns))
                 self.fail(f"no column {name!r}; there are {names}", header)
+            if self.columns.count(name) > 1:
+                self.fail(f"two columns are called {name!r}", header)
 
 
 def read_table(
@@ -230,9 +239,7 @@ def _add_csv(table, reader):
         table.columns = tuple(name.strip() for name in next(reader, []))
         if not table.columns:
             table.fail("no header with the names of the columns", 1)
-        for name in table.columns:
-            if table.columns.count(name) > 1:
-                table.fail(f"two columns are called {name!r}", 1)
+        table.require(*table.columns)
         line, expected = reader.line_num + 1, len(table.columns)
         for cells in reader:
             if cells and len(cells) != expected:

@@ -238,7 +238,8 @@ def test_long_texts_are_cut_before_masks_are_chosen(masked_lm, augmenter):
         ({"search": "sampling"}, "search.*'greedy', 'beam'.*sampling"),
         ({"max_length": 2}, "max_length.*at least 3"),
         ({"max_length": 65}, "max_length.*at most 64.*65"),
-        ({"num_beams": 3}, "num_beams.*at least 4"),
+        ({"search": "beam", "num_beams": 3}, "num_beams.*at least 4"),
+        ({"num_beams": 50}, 'is of search="beam" alone.*=50 with .*greedy'),
         ({"slots": 0}, "slots.*at least 1.*Received.*0"),
         ({"dtype": "half"}, "dtype.*'float32', 'bfloat16'.*half"),
     ],
@@ -263,7 +264,7 @@ def test_counts_are_integers(masked_lm, name, value):
     with pytest.raises(
         TypeError, match=f"`{name}` must be an integer.*{value}"
     ):
-        MaskedLMAugmenter(masked_lm, **{name: value})
+        MaskedLMAugmenter(masked_lm, search="beam", **{name: value})
 
 
 @pytest.mark.parametrize(

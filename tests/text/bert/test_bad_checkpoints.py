@@ -25,6 +25,14 @@ def directory(tmp_path):
     return tiny.make_checkpoint(tmp_path / "bert")
 
 
+@pytest.mark.parametrize(
+    ("count", "error"), [(0, ValueError), (True, TypeError), (2.0, TypeError)]
+)
+def test_numbers_of_classes_that_are_none(directory, count, error):
+    with pytest.raises(error, match=f"`num_classes` must.*={count}"):
+        load_text_classifier(directory, count)
+
+
 def edit_config(directory, **changed):
     path = directory / "config.json"
     config = json.loads(path.read_text()) | changed

@@ -103,6 +103,23 @@ def test_added_tokens_are_refused_at_loading(tmp_path):
         Tokenizer(library)
 
 
+def test_special_tokens_beside_the_five_are_told_of(tmp_path, caplog):
+    """In a text they are text, as `[MASK]` is."""
+    tiny.make_checkpoint(tmp_path, vocabulary=[*tiny.VOCABULARY, "[E1]"])
+    load_masked_lm(tmp_path)
+    assert not caplog.records
+    path = str(tmp_path / "tokenizer.json")
+    library = tokenizers.Tokenizer.from_file(path)
+    library.add_special_tokens(["[E1]"])
+    library.save(path)
+    tokenizer = load_masked_lm(tmp_path).tokenizer
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "special tokens [E1]: in a text they are" in record.getMessage()
+    (encoded,) = tokenizer.encode(["[E1]"])
+    assert len(tiny.VOCABULARY) not in encoded.token_ids
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"suffix_indicator": "@@"}, {"split": False}, {"oov_token": "<unk>"}],

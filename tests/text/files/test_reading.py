@@ -10,7 +10,9 @@ from tests.text.files import fakes
 
 @pytest.fixture
 def written(tmp_path):
-    fakes.write(tmp_path, fakes.make_source(30, 2, names="nmp"), split="dev")
+    fakes.write(
+        tmp_path, fakes.make_source(30, 2, names=list("nmp")), split="dev"
+    )
     return tmp_path
 
 
@@ -91,7 +93,10 @@ def test_a_damaged_manifest_is_mended(written, damage, said):
     """By what its message says: deleting it, and the same command."""
     path, before = written / "augmented.json", fakes.contents(written)
     path.write_bytes(damage(path))
-    source, options = fakes.make_source(30, 2, names="nmp"), {"split": "dev"}
+    source, options = (
+        fakes.make_source(30, 2, names=list("nmp")),
+        {"split": "dev"},
+    )
     for uses in (
         files.read_manifest,
         files.AugmentedFiles,
@@ -110,7 +115,7 @@ def test_tables_beside_the_shards_do_not_hinder_a_repair(written):
     """`load_table` keeps them where the guide says, in this directory."""
     (written / "table-0123").mkdir()
     (written / "augmented.json").unlink()
-    source = fakes.make_source(30, 2, names="nmp")
+    source = fakes.make_source(30, 2, names=list("nmp"))
     assert fakes.write(written, source, split="dev").num_written == 0
     assert (written / "table-0123").exists()
 
@@ -118,7 +123,7 @@ def test_tables_beside_the_shards_do_not_hinder_a_repair(written):
 def test_shards_of_other_settings_are_not_taken_for_ones_own(written):
     (written / "augmented.json").unlink()
     before = fakes.contents(written)
-    source = fakes.make_source(30, 2, names="nmp")
+    source = fakes.make_source(30, 2, names=list("nmp"))
     message = "must have 'augmented.json' beside.*or-00000-of-00003' is other"
     message = message.replace("or-", "-")
     with pytest.raises(ValueError, match=message):
@@ -136,6 +141,6 @@ def test_damaged_files_of_tfds_are_mended(written, name, damage):
         (written / name).write_bytes(damage)
         with pytest.raises(ValueError, match=f"{name}.* must be whole.*writes"):
             files.from_tfds(str(written), "dev", "text_a")
-    source = fakes.make_source(30, 2, names="nmp")
+    source = fakes.make_source(30, 2, names=list("nmp"))
     assert fakes.write(written, source, split="dev").num_written == 0
     assert fakes.contents(written) == before

@@ -48,6 +48,17 @@ def test_views_of_a_source_are_kept(tmp_path):
     }
 
 
+def test_views_of_a_source_are_not_lost_to_an_augmenter(tmp_path):
+    records = [
+        files.Record("id-0", ("x",)),
+        files.Record("id-1", ("z",), views=(files.View(("y",)),)),
+    ]
+    with pytest.raises(
+        ValueError, match="`augmenter=None`.*Received: 1 views of .*'id-1'"
+    ):
+        fakes.write(tmp_path, files.InMemory(records), num_shards=1)
+
+
 @pytest.mark.parametrize("sides", [1, 2])
 def test_files_hold_what_the_augmenter_returns(tmp_path, masked_lm, sides):
     rows = [("a good film, a long one", "it was good"), ("", "it was")]
@@ -188,7 +199,7 @@ def test_other_object_stores_are_refused(scheme):
         ),
         ({"source": fakes.make_source(11)}, "num_examples=10"),
         ({"split": "dev"}, "split='train' in place of split='dev'"),
-        ({"source": fakes.make_source(names="abc")}, "label_names"),
+        ({"source": fakes.make_source(names=list("abc"))}, "label_names"),
         ({"source": fakes.make_source(10, 2)}, "num_texts=1 in place"),
     ],
 )
@@ -224,6 +235,10 @@ def test_data_and_models_as_they_are_get_a_way(tmp_path, masked_lm):
         TypeError, match=r"`MaskedLMAugmenter\(masked_lm\)`.*Rec"
     ):
         files.write_augmented(tmp_path / "out", source, masked_lm)
+    with pytest.raises(TypeError, match="Received: augmenter of type int"):
+        files.write_augmented(tmp_path / "out", source, 4)
+    with pytest.raises(TypeError, match="`num_shards` must be an integer"):
+        files.write_augmented(tmp_path / "out", source, num_shards=1.0)
     with pytest.raises(ValueError, match="'value' or None. Received.*'klass'"):
         files.InMemory([files.Record("0", ("so good",), 1)], "klass")
 

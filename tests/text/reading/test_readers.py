@@ -258,6 +258,41 @@ class TestErrors:
         _, y = passes(read_augmented(without, batch_size=45))[0][0]
         assert y.shape == (45,)
 
+    def test_no_views_and_fewer_than_a_group(self, tokenizer):
+        records = made_records.make_records(4, tokenizer, views=(0, 0))
+        table = make_table(records, tokenizer)
+        table_of_3 = make_table(
+            made_records.make_records(4, tokenizer, views=(2, 2)), tokenizer
+        )
+        for read, name in (
+            (read_augmented, "num_views"),
+            (read_plain, "views"),
+        ):
+            message = rf"`{name}` above 1 .*, augmenter\).*{name}=4 for 4 ex"
+            with pytest.raises(ValueError, match=message):
+                read(table, batch_size=2, **{name: 4})
+            with pytest.warns(
+                UserWarning, match=f"{name}=4: the largest group has 3"
+            ) as warned:
+                read(table_of_3, batch_size=2, **{name: 4})
+            assert [one.filename for one in warned] == [__file__]
+            for data, count in ((table, 1), (table_of_3, 3)):
+                read(data, batch_size=2, **{name: count})
+
+    @pytest.mark.parametrize("data", [{"text": ["a"]}, ["folder"], None])
+    def test_what_is_no_data(self, data):
+        for read in (read_plain, read_augmented):
+            with pytest.raises(
+                TypeError, match="`data` must be.*from_columns.*Received: "
+            ):
+                read(data)
+
+    def test_a_teacher_without_labels(self, table):
+        with pytest.raises(ValueError, match="Received: teacher=True, labels="):
+            read_plain(table, labels=False, teacher=True)
+        (batch, *_) = passes(read_plain(table, labels=False, teacher="auto"))[0]
+        assert len(batch) == 1
+
     def test_no_labels(self, tokenizer):
         table = make_table([Record("a", ("the film",))], tokenizer)
         with pytest.raises(ValueError, match="data without labels"):

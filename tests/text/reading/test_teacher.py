@@ -8,6 +8,7 @@ import scipy.special
 import tensorflow as tf
 
 from keras_mmel.text import MaskedLMAugmenter
+from keras_mmel.text import export_text_classifier
 from keras_mmel.text import files
 from keras_mmel.text import label_augmented
 from keras_mmel.text.files import read_manifest
@@ -91,6 +92,23 @@ def test_a_teacher_with_another_tokenizer(directory, records, tmp_path):
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+def test_texts_that_were_cut_shorter_than_the_teacher_reads(teacher, tmp_path):
+    tokenizer, text = teacher.tokenizer, "a good old film " * 4
+    (cut,) = tokenizer.encode([text], 8)
+    record = files.Record("0", (text,), 0, cut.token_ids)
+    made = {"tokenizer": tokenizer.fingerprint, "max_length": 8}
+    files.write_records(
+        tmp_path / "cut",
+        files.InMemory([record], "class"),
+        iter,
+        made={"augmenter": made},
+        progress=False,
+    )
+    (labelled,) = label(tmp_path / "cut", teacher, tmp_path / "l")
+    expected = predict(teacher, [record])
+    np.testing.assert_allclose([labelled.teacher], expected, atol=2e-6)
+
+
 def test_labels_go_into_another_directory(directory, teacher):
     message = "which has nothing in place of made.teacher.max_length=128"
     with pytest.raises(ValueError, match=message):
@@ -141,10 +159,29 @@ def test_teachers_that_do_not_fit(directory, teacher, tmp_path):
     for outputs in (1, 2):
         model = tiny.make_classifier(tmp_path / f"{outputs}", outputs)
         fails(ValueError, f"3 classes.*{outputs} outputs", data, model)
+    data = write(tmp_path / "numbers", records, num_shards=1)
+    model = tiny.make_classifier(tmp_path / "t", 1)
+    fails(ValueError, r"InMemory\(source.records, 'value'\)", data, model)
     records = made_records.make_records(3, tokenizer, regression=True)
     data = write(tmp_path / "values", records, num_shards=1)
     fails(ValueError, "one output.*3 outputs", data, teacher)
     fails(TypeError, "Received: .*Sequential", directory, keras.Sequential())
+
+
+def test_another_backend_is_named(
+    directory, teacher, masked_lm, tmp_path, monkeypatch
+):
+    """And not what TensorFlow says of tensors of JAX."""
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    for use in (
+        lambda: label(directory, teacher, tmp_path / "out"),
+        lambda: MaskedLMAugmenter(masked_lm),
+        lambda: export_text_classifier(teacher, tmp_path / "served"),
+    ):
+        with pytest.raises(
+            RuntimeError, match="needs Keras on TensorFlow.*Received: .*jax"
+        ):
+            use()
 
 
 def test_a_teacher_that_is_broken_is_refused(directory, tmp_path):

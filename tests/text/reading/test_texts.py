@@ -13,7 +13,9 @@ from keras_mmel.text import label_augmented
 from keras_mmel.text import load_table
 from keras_mmel.text import read_augmented
 from keras_mmel.text import read_plain
+from keras_mmel.text import write_augmented
 from keras_mmel.text.files import InMemory
+from keras_mmel.text.files import from_columns
 from keras_mmel.text.files import read_manifest
 from keras_mmel.text.files import read_records
 from keras_mmel_cli import main
@@ -99,6 +101,18 @@ def test_plain_texts_of_files_and_of_a_source(tmp_path):
         assert shown_texts - {record.texts[0].encode()} <= texts
 
 
+def test_notes_of_a_source_are_warnings(tmp_path):
+    """Of files `write_augmented` has printed them."""
+    source = from_columns({"t": ["a", "b"], "y": ["bad", "neutral"]}, "t", "y")
+    with pytest.warns(UserWarning, match="0 bad, 1 neutral"):
+        load_table(source, as_text=True)
+    with pytest.warns(UserWarning, match="0 bad, 1 neutral") as warned:
+        read_plain(source, as_text=True)
+    assert [one.filename for one in warned] == [__file__]
+    write_augmented(tmp_path, source, progress=False)
+    read_plain(tmp_path, as_text=True)
+
+
 def test_settings_of_token_ids_are_refused(tmp_path, tokenizer):
     directory = made_records.write(tmp_path / "data", records_of())
     for setting in ({"tokenizer": tokenizer}, {"max_length": 64}):
@@ -106,7 +120,7 @@ def test_settings_of_token_ids_are_refused(tmp_path, tokenizer):
             with pytest.raises(ValueError, match="sequence_length.*Received: "):
                 read(directory, as_text=True, **setting)
     table = load_table(directory, as_text=True)
-    read_augmented(table, batch_size=2, as_text=True)
+    read_augmented(table, num_views=4, batch_size=2, as_text=True)
     with pytest.raises(ValueError, match="`as_text` must be as of the table"):
         read_augmented(table, batch_size=2)
 
@@ -231,6 +245,46 @@ def test_a_model_of_keras_that_takes_strings(tmp_path):
             progress=False,
             from_logits=True,
         )
+
+
+class Rule(keras.Model):
+    """A teacher without weights: whether a word is in the text."""
+
+    def __init__(self, word):
+        super().__init__()
+        self.word = word
+
+    def call(self, texts):
+        hit = tf.strings.regex_full_match(texts, f".*{self.word}.*")
+        hit = tf.cast(hit, "float32")
+        return tf.stack([1 - hit, hit], axis=-1)
+
+
+def test_teachers_that_differ_in_no_weight_do_not_mix(tmp_path, capsys):
+    data = {"t": ["a good film", "a bad film"], "y": [1, 0]}
+    source = from_columns(data, "t", "y")
+    write_augmented(tmp_path / "data", source, num_shards=2, progress=False)
+    arguments = tmp_path / "data", Rule("good"), tmp_path / "out"
+    label_augmented(*arguments, shard=(1, 2), from_logits=False)
+    for kind in ("half", "whole"):
+        with pytest.raises(
+            ValueError, match="`out` must be new, .*same teacher.*Received: "
+        ):
+            label_augmented(
+                tmp_path / "data",
+                Rule("bad"),
+                tmp_path / "out",
+                from_logits=False,
+                progress=False,
+            )
+        capsys.readouterr()
+        label_augmented(*arguments, from_logits=False)
+        # What is asked to compare is not counted.
+        printed = capsys.readouterr().out
+        assert ("1 of 1 originals" in printed) == (kind == "half")
+        assert ("agrees" in printed) == (kind == "half")
+    predictions = [record.teacher for record in read_records(tmp_path / "out")]
+    assert predictions == [(0, 1), (1, 0)]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tokenizers
 
+from keras_mmel.text import MaskedLMAugmenter
 from keras_mmel.text import Tokenizer
 from keras_mmel.text import TokenTable
 from keras_mmel.text import files
@@ -213,6 +214,25 @@ class TestSaved:
                 load_table(data, tokenizer, cache=tmp_path)
         with pytest.raises(ValueError, match="as_text=True"):
             load_table(tmp_path, as_text=True, cache=tmp_path)
+
+
+def test_files_that_were_cut_shorter_are_encoded_anew(masked_lm, tmp_path):
+    """Their ids are taken where no tokenizer is given, or no more is asked."""
+    source = files.from_columns({"t": ["a good old film " * 4]}, "t")
+    augmenter = MaskedLMAugmenter(masked_lm, max_length=8)
+    files.write_augmented(tmp_path, source, augmenter, progress=False)
+    tokenizer, lengths = augmenter.tokenizer, []
+    for given, max_length in ((tokenizer, 14), (tokenizer, 8), (None, 14)):
+        # One after the other in one cache: each has a table of its own.
+        table = load_table(
+            tmp_path, given, max_length=max_length, cache=tmp_path
+        )
+        lengths.append(set(table.lengths.tolist()))
+    assert lengths == [{14}, {8}, {8}]
+    (record,) = files.read_records(tmp_path)
+    (expected,) = tokenizer.encode(list(record.texts), 14)
+    table = load_table(tmp_path, tokenizer, max_length=14)
+    assert rows_of(table)[0] == expected.token_ids
 
 
 def test_missing_predictions_are_none_at_all(tokenizer):

@@ -103,7 +103,7 @@ def test_value_of_pairs(models, served):
     [
         ("classes", {"label_names": ["a", "b"]}, "with 3 outputs"),
         ("classes", {"label_names": ["a", "b", "b"]}, "different strings"),
-        ("classes", {"label_names": "abc"}, "must be different strings"),
+        ("classes", {"label_names": "abc"}, "a list of different strings"),
         ("value", {"label_names": ["a"]}, "None for a regression"),
         ("value", {"max_length": 65}, "at most 64, .* can take"),
         ("value", {"max_length": 2}, "Received: max_length=2"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_mmel.text import files
+from keras_mmel.text import read_plain
 from keras_mmel.text.files import InMemory
 from keras_mmel.text.files import Record
 from keras_mmel.text.files import View
@@ -95,6 +96,12 @@ def test_names_of_classes():
     data.features = {"text": None, "y": ClassLabel()}
     assert from_columns(data, "text", "y").label_names == ("bad", "good")
     assert from_columns(data, "text").label_names is None
+    assert from_columns(data, "text", "y", ["bad", "good"]).label_names == (
+        "bad",
+        "good",
+    )
+    with pytest.raises(ValueError, match="those that `data` has.*'no', 'yes'"):
+        from_columns(data, "text", "y", ["no", "yes"])
     source = from_columns(dict(data), "text", "y", ["no", "yes"])
     assert source.label_names == ("no", "yes")
     # Numbers of classes, also where their names are numbers.
@@ -108,6 +115,38 @@ def test_names_of_classes():
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        {0: "no", 1: "yes"},
+        {"no", "yes"},
+        "no",
+        ["yes", "yes"],
+        [0, 1],
+        [],
+        [["no"], ["yes"]],
+        np.array([0, 1]),
+    ],
+)
+def test_names_are_different_strings(names):
+    """As those that `export_text_classifier` takes."""
+    data = {"text": ["a", "b"], "y": [0, 1]}
+    message = "`label_names` must be a list of different strings.*Received: "
+    with pytest.raises(ValueError, match=message):
+        from_columns(data, "text", "y", names)
+    with pytest.raises(ValueError, match=message):
+        InMemory([Record("0", ("a",), 0)], "class", names)
+
+
+@pytest.mark.parametrize("kind", ["U", "O"])
+def test_names_may_be_an_array(kind):
+    data = {"text": ["a", "b"], "y": ["yes", "no"]}
+    source = from_columns(data, "text", "y", np.array(["no", "yes"], kind))
+    assert source.label_names == ("no", "yes")
+    assert {type(name) for name in source.label_names} == {str}
+    assert [record.label for record in source.records] == [1, 0]
+
+
+@pytest.mark.parametrize(
     ("data", "message"),
     [
         ({"text": ["a"]}, "dict: no column 'y'; there are 'text'"),
@@ -117,12 +156,23 @@ def test_names_of_classes():
         ({"text": ["a", float("nan")], "y": [1, 0]}, "row 2: 'text' is no"),
         ({"text": ["a", "b"], "y": [1, NAType()]}, "row 2: 'y' is missing"),
         ({"text": ["a", "b"], "y": [1, [2]]}, "row 2: 'y' is no label"),
-        ({"text": ["a"], "y": [-1]}, "counted from 0"),
+        ({"text": ["a"], "y": [-1]}, "counted from 0.*InMemory.records, 'val"),
         ({"train": {}, "test": {}}, "there are 'train', 'test'"),
+        ({"text": "abc", "y": [0, 1, 1]}, "'text' must be a list.*: 'abc'"),
+        ({"text": ["a", "b\ud83d"], "y": [0, 1]}, "row 2: 'text' is no valid"),
+        ({"text": ["a", "b"], "y": "01"}, "'y' must be a list"),
     ],
 )
 def test_what_is_wrong_is_named(data, message):
     with pytest.raises(ValueError, match=message):
+        from_columns(data, "text", "y")
+
+
+def test_a_name_of_two_columns():
+    """As pandas.concat gives; which of them is meant nobody knows."""
+    data = Frame({"text": ["a"], "y": [0]})
+    data.columns = ("text", "y", "text")
+    with pytest.raises(ValueError, match="two columns are called 'text'"):
         from_columns(data, "text", "y")
 
 
@@ -152,6 +202,44 @@ def test_who_should_come_by_another_door(tmp_path):
 def test_records_that_are_none(record, message):
     with pytest.raises(TypeError, match=message):
         InMemory([record])
+
+
+@pytest.mark.parametrize(
+    ("texts", "view"), [("b\ud83d", "a"), ("a", "b\udc00")]
+)
+def test_texts_that_no_file_can_hold(texts, view):
+    record = Record("7", (texts,), views=(View((view,)),))
+    with pytest.raises(ValueError, match="valid Unicode.*example '7' with"):
+        InMemory([Record("6", ("a",)), record])
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "label", "received"),
+    [
+        ("class", ("bad", "good"), 5, "of 2 classes. Received: 5"),
+        ("class", ("bad", "good"), -2, "Received: -2"),
+        ("class", None, 0.5, "'class'. Received: 0.5"),
+        ("class", None, True, "Received: True"),
+        ("class", None, None, "Received: None"),
+        ("value", None, float("nan"), "'value'. Received: nan"),
+        (None, None, 1, "label_kind=None. Received: 1"),
+    ],
+)
+def test_labels_that_no_record_has(kind, names, label, received):
+    """As they would be refused when they are written."""
+    records = [Record("0", ("a",), -1), Record("1", ("b",), label)]
+    if kind != "class":
+        records = records[1:]
+    with pytest.raises(ValueError, match=f"label of example '1'.*{received}"):
+        InMemory(records, kind, names)
+
+
+def test_integers_may_be_values():
+    """A reader would take them for classes."""
+    source = from_columns({"t": ["a", "b"], "y": [1, 0]}, "t", "y")
+    values = InMemory(source.records, "value")
+    _, labels = next(iter(read_plain(values, as_text=True)))
+    assert labels.dtype == "float32" and labels.numpy().tolist() == [1.0, 0.0]
 
 
 def test_a_source_like_any_other(tmp_path):

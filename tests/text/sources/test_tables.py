@@ -197,6 +197,10 @@ def test_kinds_of_labels(tmp_path, cells, kind, names, labels, said):
         (["no", "yes"], ("yes", "no"), [1, 0]),
         (["1", "0.0"], ("yes", "no"), [1, 0]),
         (["2", "1"], ("1", "2"), [1, 0]),
+        # As pandas writes a column that lacks some labels.
+        (["2.0", "1.0"], ("1", "2", "3"), [1, 0]),
+        (["1.0", "0"], ("1", "0"), [0, 1]),
+        (["1.5", "1.0"], ("1.0", "1.5"), [1, 0]),
     ],
 )
 def test_label_names_may_be_given(tmp_path, cells, names, labels):
@@ -205,10 +209,11 @@ def test_label_names_may_be_given(tmp_path, cells, names, labels):
     assert [example.label for example in source.records] == labels
 
 
-def test_labels_of_json_may_be_names_that_are_numbers(tmp_path):
+@pytest.mark.parametrize("labels", [(2, 1), (2.0, 1.0)])
+def test_labels_of_json_may_be_names_that_are_numbers(tmp_path, labels):
     """Counted from 1, for example."""
     path = write_jsonl(
-        tmp_path / "x.jsonl", [{"t": "a", "y": y} for y in (2, 1)]
+        tmp_path / "x.jsonl", [{"t": "a", "y": y} for y in labels]
     )
     source = files.from_jsonl(path, "t", "y", label_names=["1", "2"])
     assert [example.label for example in source.records] == [1, 0]
@@ -222,6 +227,7 @@ def test_labels_of_json_may_be_names_that_are_numbers(tmp_path):
         (["1999", "2019"], "2018 of 2020 classes have no example"),
         ("0102", None),
         (["1.5", "2"], None),
+        (["-1.5", "2"], None),
         ("", None),
     ],
 )
@@ -233,6 +239,29 @@ def test_classes_without_an_example_are_noted(tmp_path, labels, note):
     if note:
         names = sorted(set(labels))
         assert read_labels(tmp_path, labels, label_names=names).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [(["-1.0", "1.0"], "some are negative;"), (FLOATS, "more than 20 differ")],
+)
+def test_whole_numbers_that_are_values_are_noted(tmp_path, labels, why):
+    source = read_labels(tmp_path, labels)
+    (note,) = source.notes
+    assert source.label_kind == "value"
+    assert note.startswith("labels are whole numbers") and why in note
+
+
+def test_words_that_are_numbered_are_noted(tmp_path):
+    """Unless their order was given."""
+    (note,) = read_labels(tmp_path, ["good", "bad", "good"]).notes
+    assert note.startswith(
+        "labels are words, numbered in alphabetical order (0 bad, 1 good): "
+    )
+    (note,) = read_labels(tmp_path, "lkjihgfedcba").notes
+    assert "(0 a, 1 b, " in note and "9 j, ...)" in note
+    given = read_labels(tmp_path, ["good", "bad"], label_names=["bad", "good"])
+    assert given.notes == ()
 
 
 def test_empty_texts_are_noted(tmp_path):
@@ -256,6 +285,7 @@ def test_names_of_columns_may_have_spaces_around(tmp_path):
 CSV = {"text": "t", "label": "y"}
 ID = {"text": "t", "id": "y"}
 NAMES = CSV | {"label_names": ["p", "n"]}
+STARS = CSV | {"label_names": ["1", "2"]}
 
 
 @pytest.mark.parametrize(
@@ -278,6 +308,9 @@ NAMES = CSV | {"label_names": ["p", "n"]}
         (b"t,y\na," + b"9" * 30, CSV, "line 2: 'y' is no label. Received: '9"),
         (b"t,y\na,w\n", NAMES, "line 2: 'y' is none of the label names p, n."),
         (b"t,y\na,2\n", NAMES, "line 2: 'y' is none of the label names"),
+        # The place of "1" is no name for it.
+        (b"t,y\na,0\n", STARS, "line 2: 'y' is none of the label names 1, 2."),
+        (b"t,y\na,0.5\n", STARS, "line 2: 'y' is none of the label names"),
         (b"t,y\na,\n", ID, "line 2: 'y' must be a word or an integer"),
         (b"t,y\na,[\n", CSV | {"views": "y"}, "line 2: 'y' is no JSON list"),
         (
@@ -372,7 +405,7 @@ def test_a_number_with_an_underscore_is_a_word(tmp_path):
 def test_records_in_memory_are_told_apart(description):
     """Also where what their maker says of them is the same."""
     one, same, other = (
-        InMemory([Record("0", (text,), 1)], description=description).describe()
+        InMemory([Record("0", (text,))], description=description).describe()
         for text in "aab"
     )
     assert one == same != other

@@ -15,7 +15,7 @@ PAIR = ["text_a", "text_b"]
 def prepared(tmp_path_factory):
     """A directory that TFDS has prepared, of several files."""
     folder = tmp_path_factory.mktemp("prepared")
-    fakes.write(folder, fakes.make_source(40, 2, names="abc"))
+    fakes.write(folder, fakes.make_source(40, 2, names=list("abc")))
     return folder
 
 
@@ -87,9 +87,9 @@ def test_the_data_set_says_what_its_labels_are(tmp_path):
     records = [files.Record(str(i), ("x",), 2.0 * i) for i in range(3)]
     fakes.write(tmp_path / "values", files.InMemory(records, "value"))
     source = files.from_tfds(str(tmp_path / "values"), columns="text_a")
-    assert source.label_kind == "value"
+    assert (source.label_kind, source.notes) == ("value", ())
     assert [record.label for record in source.records] == [0.0, 2.0, 4.0]
-    made = fakes.make_source(4, names="123")
+    made = fakes.make_source(4, names=list("123"))
     fakes.write(tmp_path / "classes", made)
     source = files.from_tfds(str(tmp_path / "classes"), columns="text_a")
     assert source.label_names == tuple("123")
