@@ -222,7 +222,6 @@ def test_texts_that_no_file_can_hold(texts, view):
         ("class", None, True, "Received: True"),
         ("class", None, None, "Received: None"),
         ("value", None, float("nan"), "'value'. Received: nan"),
-        (None, None, 1, "label_kind=None. Received: 1"),
     ],
 )
 def test_labels_that_no_record_has(kind, names, label, received):
