@@ -292,7 +292,8 @@ def _check_pictures(layer, spec):
     """Raises where a layer of Keras would leave a picture as it is."""
     if not isinstance(spec, dict):
         return
-    pictures = {name for name, leaf in spec.items() if len(leaf.shape) == 3}
+    shapes = {name: getattr(leaf, "shape", ()) for name, leaf in spec.items()}
+    pictures = {name for name, shape in shapes.items() if len(shape) == 3}
     is_of_images = isinstance(layer, (_ImageLayer, keras.layers.Pipeline))
     if is_of_images and pictures - {*_LABELS} != {"images"}:
         raise ValueError(

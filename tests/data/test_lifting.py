@@ -396,6 +396,11 @@ def test_a_layer_moves_one_picture():
     flip = data.per_view(layers.RandomFlip())
     with pytest.raises(ValueError, match="that is called 'images'.*'depth'"):
         data.group_views(source, flip, 3, 2, seed=0)
+    boxes = {"boxes": np.zeros((4, 1, 4), "float32"), "labels": np.ones((4, 1))}
+    x = {"images": IMAGES, "bounding_boxes": boxes}  # which Keras moves
+    source = tf.data.Dataset.from_tensor_slices((x, np.arange(4)))
+    flip = data.per_view(layers.RandomFlip(bounding_box_format="xyxy"))
+    data.group_views(source, flip, 3, 2, seed=0)
 
 
 def test_what_cannot_be_lifted():
