@@ -10,7 +10,7 @@ from tests.test_structure import MODULES
 # them.
 # The release was to have 9,700. Labels that move, tasks of keras-hub, the card
 # of what breaks a model and tables that are mapped came after that was said.
-MOST_CODE_LINES = 10_629
+MOST_CODE_LINES = 10_622
 MOST_WITHOUT_ARGS = 20
 
 SILENT = {

@@ -3,23 +3,20 @@
 import dataclasses
 import hashlib
 import math
-import numbers
-import re
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
 
-# Integer classes, real values (regression), or no labels at all.
-_LABEL_TYPES: dict[str | None, type] = {
-    "class": numbers.Integral,
-    "value": numbers.Real,
-    None: type(None),
-}
+import numpy as np
 
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""What no valid text has: it comes of bytes that were not UTF-8."""
+# Integer classes, real values (regression), or no labels at all.
+_LABEL_TYPES: dict[str | None, tuple[type, ...]] = {
+    "class": (int, np.integer),
+    "value": (int, float, np.integer, np.floating),
+    None: (type(None),),
+}
 
 NO_LABEL = -1
 """Stored as the label where there is none, as GLUE does."""
@@ -279,9 +276,11 @@ def _check_record(record):
             f"Received: {record!r:.200}"
         )
     for row in (record, *record.views):
-        if SURROGATE.search("".join(row.texts)):
+        try:
+            "".join(row.texts).encode()
+        except UnicodeEncodeError:
             raise ValueError(
                 "Texts must be valid Unicode (a lone surrogate comes from "
                 "bytes that were not UTF-8). Received: example "
                 f"{record.example_id!r} with {row.texts!r:.80}"
-            )
+            ) from None

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 from typing import NoReturn
 
-from keras_mmel.text.sources.records import SURROGATE
-
 Texts = tuple[str, ...]
 """The text of an example or a view, or both texts of a pair."""
 
@@ -101,11 +99,6 @@ class Row(dict):
     def _text(self, value, column):
         if not isinstance(value, str):
             self.fail(f"{column!r} is no text. Received: {value!r:.40}")
-        if SURROGATE.search(value):
-            self.fail(
-                f"{column!r} is no valid Unicode: a lone surrogate comes from "
-                f"bytes that were not UTF-8. Received: {value!r:.40}"
-            )
         return value
 
 
