@@ -15,6 +15,10 @@ from experiments.reproduce.cells import Places
 # Names of records follow from the presets: this one was masked LM, teacher and
 # student of the committed small runs.
 SMALL_PRESET = "bert_tiny_mlm"
+# Records that lie apart, all of one commit, with one teacher for each task: the
+# ways to make samples are compared with a run of Table 3, too, with an older
+# record there.
+APART = {("table6", "small"): "small/table6"}
 
 
 def _score(name, factor=100):
@@ -78,12 +82,14 @@ def lines_of(
     Args:
         table: A name in `registry.TABLES`.
         scale: `"paper"` or `"small"`.
-        results: Folder of the records; those of a scale are in a folder of it.
+        results: Folder of the records; those of a scale are in a folder of it,
+            but for those of `APART`.
         preset: Of the small text runs.
     """
     names = ("masked_lm", "teacher", "student")
     presets = dict.fromkeys(names, preset if scale == "small" else None)
-    places = Places(out=str(results / scale), **presets)
+    folder = results / APART.get((table, scale), scale)
+    places = Places(out=str(folder), **presets)
     found = []
     for cell in registry.TABLES[table](scale, places):
         paths = [cell.record_path(seed) for seed in cell.seeds]

@@ -72,7 +72,7 @@ def _evidence(found, name, method):
     }
 
 
-def _glue(found, task, method, labels, made=MADE):
+def _glue(found, task, method, labels, made=MADE, folder="small/glue/"):
     """The last score of the small BERT in percent, by seed."""
     wanted = {"task": task, "labels": None if method == "baseline" else labels}
     views = (1,) if method == "baseline" else (5,)
@@ -80,7 +80,7 @@ def _glue(found, task, method, labels, made=MADE):
     return {
         record["seed"]: 100 * record["scores"]["last"][TASKS[task]]
         for path, record in found.items()
-        if path.startswith("small/glue/")
+        if path.startswith(folder)
         and not path.endswith("-teacher.json")
         and record["method"] == method
         and record["settings"]["lambda_p"] in (None, 1.0)
@@ -176,7 +176,7 @@ def _samples(found):
 def _mean_of_tasks(found, made):
     """Of each seed that all tasks but SST-2 have."""
     of_tasks = [
-        _glue(found, task, "mmel-h", "teacher", made)
+        _glue(found, task, "mmel-h", "teacher", made, "small/table6/glue/")
         for task in TASKS
         if task != "sst2"
     ]
