@@ -376,9 +376,10 @@ def test_runs_that_are_all_the_same_are_warned_of():
         return make_model()
 
     arrays = {"views": np.repeat(X[:, None], VIEWS, 1)}, Y
+    settings = {"objectives": "uniform", "plain": False, "verbose": False}
     with pytest.warns(UserWarning, match="came out the same.*seeds 0, 1"):
         keras_mmel.compare(
-            seeded, lambda seed: arrays, TEST, seeds=2, verbose=False
+            seeded, lambda seed: arrays, TEST, seeds=2, **settings
         )
 
 
