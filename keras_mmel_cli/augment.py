@@ -131,7 +131,7 @@ class Augment:
             records = source.read(0, self.limit)
             facts = source.describe() | {"limit": self.limit}
             kind, names = source.label_kind, source.label_names
-            source = InMemory(records, kind, names, facts)
+            source = InMemory(records, kind, names, facts, source.notes)
         labels = describe_labels(source)
         print(f"{self.data}: {len(source)} examples, {labels}.", flush=True)
         with shared.quiet_processes(self.processes):

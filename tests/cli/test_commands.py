@@ -170,7 +170,7 @@ def test_processes_write_the_same_files(
         assert (tmp_path / "o" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_settings_reach_the_augmenter(folder, tmp_path):
+def test_settings_reach_the_augmenter(folder, tmp_path, capsys):
     settings = {
         "num_augmented": 2,
         "mask_ratio": 0.25,
@@ -188,6 +188,8 @@ def test_settings_reach_the_augmenter(folder, tmp_path):
     assert settings.items() <= manifest.made["augmenter"].items()
     assert (manifest.num_examples, manifest.split) == (2, "test")
     assert manifest.made["source"]["limit"] == 2
+    # What is told of all examples is told of a part of them.
+    assert "Note: labels are words" in capsys.readouterr().out
 
 
 def test_a_tfds_data_set_is_augmented(folder, augmented, tmp_path):
