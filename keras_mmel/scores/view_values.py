@@ -194,8 +194,10 @@ def view_values(
         # A mean of predictions for different labels says nothing.
         if choices is not None and contract.split_labels(y).of_views is None:
             of_means[prefix] = _of_means(probabilities, label, choices, sizes)
-    _warn_of_activities(model)
-    of_layers = sum(ops.cast(value, "float32") for value in model.losses)
+    # Keras computes them anew where it is asked again.
+    layer_losses = model.losses
+    _warn_of_activities(model, layer_losses)
+    of_layers = sum(ops.cast(value, "float32") for value in layer_losses)
     return Values(
         loss=losses,
         layers=of_layers + ops.zeros_like(losses[:, :1]),
@@ -209,11 +211,11 @@ def view_values(
     )
 
 
-def _warn_of_activities(model):
+def _warn_of_activities(model, layer_losses):
     """Warns of what layers add that is no regularizer of a weight."""
     weights = model.trainable_variables
     regularized = sum(weight.regularizer is not None for weight in weights)
-    if len(model.losses) > regularized:
+    if len(layer_losses) > regularized:
         warnings.warn(
             "Layers add a loss of their activities (`add_loss`, "
             "`activity_regularizer`). It is here that of all views together, "

@@ -105,10 +105,10 @@ def load_table(
     # Files say which tokenizer made their ids.
     if isinstance(data, str | os.PathLike):
         files = AugmentedFiles(data)
-        data = files
         tokenizer = encoder_for(files.manifest, tokenizer, max_length)
         if not as_text:
             return _table_of(files, tokenizer, max_length, cache)
+        data = files
     if not hasattr(data, "read"):
         raise TypeError(
             "`data` must be the directory that `write_augmented` wrote, a "

@@ -260,6 +260,8 @@ class InMemory:
 
 def _with_value(record):
     # Those who read labels take an integer for a class.
+    if isinstance(record.label, float):
+        return record
     return dataclasses.replace(record, label=float(record.label))
 
 

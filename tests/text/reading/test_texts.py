@@ -250,14 +250,15 @@ def test_a_model_of_keras_that_takes_strings(tmp_path):
 class Rule(keras.Model):
     """A teacher without weights: whether a word is in the text."""
 
-    def __init__(self, word):
+    def __init__(self, word, classes=2):
         super().__init__()
-        self.word = word
+        self.word, self.classes = word, classes
 
     def call(self, texts):
         hit = tf.strings.regex_full_match(texts, f".*{self.word}.*")
         hit = tf.cast(hit, "float32")
-        return tf.stack([1 - hit, hit], axis=-1)
+        others = [tf.zeros_like(hit)] * (self.classes - 2)
+        return tf.stack([1 - hit, hit, *others], axis=-1)
 
 
 def test_teachers_that_differ_in_no_weight_do_not_mix(tmp_path, capsys):
@@ -266,13 +267,13 @@ def test_teachers_that_differ_in_no_weight_do_not_mix(tmp_path, capsys):
     write_augmented(tmp_path / "data", source, num_shards=2, progress=False)
     arguments = tmp_path / "data", Rule("good"), tmp_path / "out"
     label_augmented(*arguments, shard=(1, 2), from_logits=False)
-    for kind in ("half", "whole"):
+    for kind, other in (("half", Rule("bad")), ("whole", Rule("good", 3))):
         with pytest.raises(
             ValueError, match="`out` must be new, .*same teacher.*Received: "
         ):
             label_augmented(
                 tmp_path / "data",
-                Rule("bad"),
+                other,
                 tmp_path / "out",
                 from_logits=False,
                 progress=False,
